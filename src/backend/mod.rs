@@ -1,0 +1,166 @@
+//! Anything that generates, behind one trait.
+//!
+//! A backend is told which part of a generation it is to make and streams typed pieces. It knows nothing of
+//! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
+
+mod failure;
+pub mod scripted;
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
+
+use crate::catalog::Conditions;
+use crate::chat::{Request, ToolCallDelta};
+use crate::units::Tokens;
+
+pub use failure::{Failure, Fault};
+
+/// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
+pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;
+
+/// Something that generates.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// Starts a generation. Resolves when it was accepted, which may be before the first piece; a call that
+    /// was never sent says so in its failure.
+    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>>;
+
+    /// An upper bound of the prompt's tokens; exact where the backend has the model's tokenizer.
+    fn prompt_tokens(&self, request: &Request) -> Tokens;
+
+    /// How fast it is now, as measured by itself.
+    fn conditions(&self) -> Conditions;
+}
+
+/// One call of a backend.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// What is asked.
+    pub request: Arc<Request>,
+    /// Which part of it.
+    pub part: Part,
+    /// Fixes the draw, for this choice.
+    pub seed: u64,
+}
+
+/// Which part of a generation to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Thought and answer in one go; the backend holds both budgets and closes the thought itself (class
+    /// `inline`).
+    Whole {
+        /// The thinking budget.
+        thinking: Tokens,
+        /// The solution budget.
+        solution: Tokens,
+    },
+    /// Only the thought, `thinking` tokens at most and at least 1 (class `continue`, first phase).
+    Thought {
+        /// The thinking budget.
+        thinking: Tokens,
+    },
+    /// Only the answer, after a thought that is closed by now (class `continue`, second phase).
+    Solution {
+        /// The thought so far, without tags.
+        thought: Thought,
+        /// The solution budget.
+        solution: Tokens,
+    },
+    /// Both under one limit (class `effort`).
+    Total {
+        /// The word of the model's effort scale, if it has one.
+        effort: Option<String>,
+        /// The limit of everything written.
+        tokens: Tokens,
+    },
+}
+
+/// A thought to resume from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Thought {
+    /// Its tokens, where the backend reported them.
+    pub ids: Vec<u32>,
+    /// Its text.
+    pub text: String,
+    /// True where the model closed it itself; otherwise the hand-off goes in between.
+    pub closed: bool,
+}
+
+/// A piece of a generation, with how many of the model's tokens it stands for. Text may be empty: a token
+/// may end inside a character. Where tokens are not reported, `tokens` is 0 and usage says it at the end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    /// More of the thought.
+    Thought {
+        /// What it says.
+        text: String,
+        /// How many tokens it is.
+        tokens: Tokens,
+        /// Which tokens, where known.
+        ids: Vec<u32>,
+    },
+    /// A tag of thinking that the model wrote itself; never shown.
+    Tag {
+        /// How many tokens it is.
+        tokens: Tokens,
+        /// What the tag says.
+        edge: Edge,
+    },
+    /// The hand-off that the backend put in; never shown.
+    HandOff {
+        /// How many tokens it is.
+        tokens: Tokens,
+    },
+    /// More of the answer.
+    Answer {
+        /// What it says.
+        text: String,
+        /// How many tokens it is.
+        tokens: Tokens,
+    },
+    /// More of a tool call.
+    ToolCall(ToolCallDelta),
+    /// The upstream's own count; the last one wins.
+    Usage(Usage),
+    /// The end of this part.
+    End(Ending),
+}
+
+/// Which side of a thought a tag is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// The thought begins.
+    Start,
+    /// The thought is closed.
+    End,
+}
+
+/// Why a part ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The model ended its text; `tokens` counts the end-of-text token where it was generated.
+    Stop {
+        /// 1 where the end-of-text token is counted, else 0.
+        tokens: Tokens,
+    },
+    /// The part's limit was reached.
+    Limit,
+    /// The model wants tools to be called.
+    ToolCalls,
+    /// The upstream withheld the answer.
+    Filtered,
+}
+
+/// An upstream's own count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Everything read.
+    pub prompt: Tokens,
+    /// Everything written.
+    pub completion: Tokens,
+    /// How much of it was thought, where the upstream says it.
+    pub thinking: Option<Tokens>,
+}

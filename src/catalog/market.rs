@@ -1,0 +1,46 @@
+//! What things cost now.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One model's state at this moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Conditions {
+    /// Seconds that a request waits before it is looked at.
+    pub queue: f64,
+    /// Seconds to read one token of prompt.
+    pub prefill: f64,
+    /// Seconds to write one token.
+    pub token: f64,
+    /// False where it cannot be used.
+    pub healthy: bool,
+}
+
+/// What things cost now, apart from list prices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Market {
+    /// By model; one that is absent has not been measured yet.
+    pub models: BTreeMap<Arc<str>, Conditions>,
+    /// The shadow price λ of a dollar for this account: 1 is at its face value.
+    pub shadow_price: f64,
+}
+
+impl Default for Conditions {
+    /// Not measured yet: instant, so that a new model is tried.
+    fn default() -> Conditions {
+        Conditions { queue: 0.0, prefill: 0.0, token: 0.0, healthy: true }
+    }
+}
+
+impl Market {
+    /// A model's state.
+    pub fn conditions(&self, model: &str) -> Conditions {
+        self.models.get(model).copied().unwrap_or_default()
+    }
+}
+
+impl Default for Market {
+    fn default() -> Market {
+        Market { models: BTreeMap::new(), shadow_price: 1.0 }
+    }
+}

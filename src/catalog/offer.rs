@@ -1,0 +1,50 @@
+//! Ways to serve a demand, priced.
+
+use std::sync::Arc;
+
+use crate::units::{Chance, Money, Tokens};
+
+use super::Class;
+
+/// The most that an offer can take, for all choices together: what is reserved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorstCase {
+    /// In money; nothing for a model without a price.
+    pub money: Money,
+    /// In thinking tokens.
+    pub thinking: Tokens,
+}
+
+/// One way to serve a demand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// Who does it.
+    pub model: Arc<str>,
+    /// How the budgets are held.
+    pub class: Class,
+    /// The thinking budget of each choice.
+    pub thinking: Tokens,
+    /// The solution budget of each choice.
+    pub solution: Tokens,
+    /// The effort word to send, for the class `effort`.
+    pub effort: Option<String>,
+    /// The predicted chance of a right answer.
+    pub success: Chance,
+    /// The expected cost of all choices.
+    pub cost: Money,
+    /// The most it can take.
+    pub worst: WorstCase,
+    /// The expected time to the whole answer, in seconds.
+    pub seconds: f64,
+    /// worth·success − λ·cost − ν·time, in dollars: what the plan ranks by.
+    pub value: f64,
+}
+
+/// The chosen offers, best first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// At least one; the first is reserved and run, the others are its fallbacks.
+    pub offers: Vec<Offer>,
+    /// One line on what decided.
+    pub why: String,
+}

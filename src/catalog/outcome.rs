@@ -1,0 +1,100 @@
+//! What came of an execution.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::units::{Chance, Money, Tokens};
+
+use super::{Class, TaskClass};
+
+/// How a thought ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// There was none.
+    #[default]
+    None,
+    /// The model closed it.
+    Closed,
+    /// The budget ran out, and the hand-off closed it.
+    Cut,
+    /// The model ended its text without closing it.
+    Stopped,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SolutionEnded {
+    /// It did not begin, or was broken off.
+    #[default]
+    None,
+    /// The model was done.
+    Stop,
+    /// The solution budget ran out.
+    Length,
+}
+
+/// What one choice really took, to the token.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Thinking tokens: neither tags nor hand-off nor end of text.
+    pub thinking: Tokens,
+    /// Tags, hand-off and end of text.
+    pub overhead: Tokens,
+    /// Solution tokens.
+    pub solution: Tokens,
+    /// The caller's prompt, once.
+    pub prompt: Tokens,
+    /// Prompt tokens that were billed again (a second phase, a retry).
+    pub prompt_again: Tokens,
+    /// Output tokens of what was not delivered (failed attempts, discarded tokens).
+    pub other: Tokens,
+    /// How many calls were made beyond the first.
+    pub other_attempts: u32,
+    /// True where a count was reckoned rather than reported.
+    pub estimated: bool,
+    /// How the thought ended.
+    pub thinking_ended: Ended,
+    /// How the answer ended.
+    pub solution_ended: SolutionEnded,
+}
+
+impl Spent {
+    /// What the caller is told as `completion_tokens`.
+    pub fn completion(&self) -> Tokens {
+        self.thinking + self.overhead + self.solution
+    }
+
+    /// Everything read, as billed.
+    pub fn input(&self) -> Tokens {
+        self.prompt + self.prompt_again
+    }
+
+    /// Everything written, as billed.
+    pub fn output(&self) -> Tokens {
+        self.completion() + self.other
+    }
+}
+
+/// What was predicted, what was spent, how it ended: food for learning.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Who did it.
+    pub model: Arc<str>,
+    /// How it was held.
+    pub class: Class,
+    /// What kind of work it was.
+    pub task: TaskClass,
+    /// The thinking budget.
+    pub budget: Tokens,
+    /// What was predicted.
+    pub success: Chance,
+    /// What each choice took.
+    pub spent: Vec<Spent>,
+    /// What it cost.
+    pub cost: Money,
+    /// Seconds from arrival to the end.
+    pub seconds: f64,
+}

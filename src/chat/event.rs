@@ -1,0 +1,50 @@
+//! What a caller sees of an execution while it runs.
+
+/// Why an answer ended, in OpenAI's terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Finish {
+    /// The model was done, or one of the caller's stop texts came.
+    Stop,
+    /// The solution budget ran out.
+    Length,
+    /// The model wants tools to be called.
+    ToolCalls,
+    /// The upstream withheld the answer.
+    ContentFilter,
+}
+
+impl Finish {
+    /// The value of `finish_reason`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Finish::Stop => "stop",
+            Finish::Length => "length",
+            Finish::ToolCalls => "tool_calls",
+            Finish::ContentFilter => "content_filter",
+        }
+    }
+}
+
+/// A piece of a tool call; pieces with one index are one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCallDelta {
+    /// Which call of this answer.
+    pub index: u32,
+    /// Its id, in the first piece.
+    pub id: Option<String>,
+    /// The tool's name, in the first piece.
+    pub name: Option<String>,
+    /// More of its arguments.
+    pub arguments: String,
+}
+
+/// What happens to one choice, in order. An answer's end is reported after it is settled, by the flight.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// More of the thought.
+    Thought(String),
+    /// More of the answer.
+    Answer(String),
+    /// More of a tool call.
+    ToolCall(ToolCallDelta),
+}

@@ -1,0 +1,13 @@
+//! The canonical conversation: what every wire format is turned into, and what every backend is asked.
+//!
+//! Nothing here knows HTTP, money, or a provider.
+
+mod budget;
+mod event;
+mod message;
+mod request;
+
+pub use budget::{Budget, Depth};
+pub use event::{Event, Finish, ToolCallDelta};
+pub use message::{Message, Part, Role, ToolCall};
+pub use request::{Request, Sampling, Tool};

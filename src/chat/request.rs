@@ -1,0 +1,52 @@
+//! One call, whichever API it came in by.
+
+use serde_json::{Map, Value};
+
+use super::{Budget, Message};
+
+/// How tokens are drawn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sampling {
+    /// 0 is greedy. Absent leaves it to the model's own default.
+    pub temperature: Option<f32>,
+    /// Nucleus: the smallest set of tokens with this probability.
+    pub top_p: Option<f32>,
+    /// Only the k likeliest tokens.
+    pub top_k: Option<u32>,
+    /// Repeats a draw, where the backend can.
+    pub seed: Option<u64>,
+    /// Texts that end the answer; not part of it.
+    pub stop: Vec<String>,
+}
+
+/// A function that the model may call; the caller runs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// The function's name.
+    pub name: String,
+    /// The whole declaration, as the caller wrote it.
+    pub declaration: Value,
+}
+
+/// One call for an answer, checked and in canonical form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// A real model, a route, or `auto`.
+    pub model: String,
+    /// The conversation, at least one message.
+    pub messages: Vec<Message>,
+    /// How tokens are drawn.
+    pub sampling: Sampling,
+    /// How many independent answers are wanted, at least one.
+    pub choices: u32,
+    /// The functions that may be called.
+    pub tools: Vec<Tool>,
+    /// Whether one must be called, and which; as the caller wrote it.
+    pub tool_choice: Option<Value>,
+    /// The form that the answer must have; as the caller wrote it.
+    pub response_format: Option<Value>,
+    /// What the caller wants to spend.
+    pub budget: Budget,
+    /// Known members that only some upstreams understand (penalties, `user`, …), passed through.
+    pub extra: Map<String, Value>,
+}

@@ -1,0 +1,52 @@
+//! Tracked background work, so that shutdown can wait for it.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Spawns tasks and knows which still run. Clones share one set of tasks.
+#[derive(Debug, Clone, Default)]
+pub struct Tasks {
+    tracker: TaskTracker,
+    stopping: CancellationToken,
+}
+
+impl Tasks {
+    /// Runs `work` to its end, also when nobody waits for it.
+    #[expect(clippy::disallowed_methods, reason = "the one place that spawns")]
+    pub fn spawn<F>(&self, work: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        drop(tokio::spawn(self.tracker.track_future(work)));
+    }
+
+    /// Resolves when shutdown begins; long-lived loops select on it.
+    pub fn stopping(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.stopping.clone().cancelled_owned()
+    }
+
+    /// True from the beginning of shutdown on.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
+    /// Begins shutdown: loops stop taking new work.
+    pub fn stop(&self) {
+        self.stopping.cancel();
+        self.tracker.close();
+    }
+
+    /// Waits until every task has ended, at most `patience`; says whether all did.
+    pub async fn drain(&self, patience: Duration) -> bool {
+        self.tracker.close();
+        tokio::time::timeout(patience, self.tracker.wait()).await.is_ok()
+    }
+
+    /// How many tasks run.
+    pub fn running(&self) -> usize {
+        self.tracker.len()
+    }
+}

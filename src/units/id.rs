@@ -1,0 +1,53 @@
+//! Identifiers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use uuid::Uuid;
+
+/// The id of one request, `req_` and a time-ordered UUID (RFC 9562, version 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(Uuid);
+
+impl RequestId {
+    /// A new id, later than all before it.
+    #[expect(clippy::new_without_default, reason = "two new ids differ, a default would not")]
+    pub fn new() -> RequestId {
+        RequestId(Uuid::now_v7())
+    }
+
+    /// The id as 16 bytes, as the journal stores it.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// The id from its 16 bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> RequestId {
+        RequestId(Uuid::from_bytes(bytes))
+    }
+
+    /// A seed that differs for every request, for a caller who gave none.
+    pub fn seed(&self) -> u64 {
+        self.0.as_u64_pair().1
+    }
+}
+
+impl FromStr for RequestId {
+    type Err = uuid::Error;
+    fn from_str(text: &str) -> Result<RequestId, uuid::Error> {
+        Uuid::parse_str(text.strip_prefix("req_").unwrap_or(text)).map(RequestId)
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "req_{}", self.0.simple())
+    }
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

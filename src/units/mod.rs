@@ -1,0 +1,21 @@
+//! The quantities that cross module boundaries: tokens, money, prices, times, windows, ids.
+//!
+//! A bare integer does not cross a boundary; every type here says its unit and how it rounds.
+
+mod id;
+mod limit;
+mod money;
+mod price;
+mod share;
+mod timestamp;
+mod tokens;
+mod window;
+
+pub use id::RequestId;
+pub use limit::{Limit, Unit};
+pub use money::{Money, MoneyError};
+pub use price::Price;
+pub use share::{Chance, Difficulty, Effort, Preference};
+pub use timestamp::Timestamp;
+pub use tokens::Tokens;
+pub use window::Window;
