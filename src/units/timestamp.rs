@@ -14,7 +14,7 @@ impl Timestamp {
     /// The wall clock's time. Pure modules are given the time instead.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
     pub fn now() -> Timestamp {
-        let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
