@@ -4,6 +4,7 @@
 //! lower rungs. `tests/it/layers.rs` checks it.
 
 pub mod backend;
+pub mod ledger;
 
 pub mod catalog;
 pub mod tenant;
