@@ -6,8 +6,10 @@
 pub mod execute;
 
 pub mod backend;
+pub mod ledger;
 
 pub mod catalog;
+pub mod tenant;
 
 pub mod chat;
 
