@@ -6,6 +6,7 @@
 pub mod backend;
 
 pub mod catalog;
+pub mod prompt;
 
 pub mod chat;
 
