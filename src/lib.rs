@@ -9,6 +9,7 @@ pub mod backend;
 pub mod ledger;
 
 pub mod catalog;
+pub mod prompt;
 pub mod tenant;
 
 pub mod chat;
