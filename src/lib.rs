@@ -4,6 +4,8 @@
 //! lower rungs. `tests/it/layers.rs` checks it.
 
 pub mod backend;
+pub mod estimate;
+pub mod plan;
 
 pub mod catalog;
 
