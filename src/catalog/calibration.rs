@@ -100,7 +100,7 @@ impl From<BTreeMap<Feature, f64>> for Features {
 
 impl From<Features> for BTreeMap<Feature, f64> {
     fn from(features: Features) -> BTreeMap<Feature, f64> {
-        Feature::ALL.into_iter().map(|feature| (feature, features[feature])).collect()
+        Feature::ALL.into_iter().zip(features.0).filter(|&(_, value)| value.abs() > 0.0).collect()
     }
 }
 
