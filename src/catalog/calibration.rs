@@ -28,6 +28,8 @@ pub enum Feature {
     Products,
     /// ln(1 + elementary steps: one for an operator; for a product, digits on the left × digits on the right).
     Steps,
+    /// ln(1 + words that multiply: per, each, rows, boxes, …).
+    Rates,
     /// ln(1 + opening brackets).
     Brackets,
     /// ln(1 + bytes of the messages before it).
@@ -42,7 +44,7 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature, in the order of [`Features`].
-    pub const ALL: [Feature; 13] = [
+    pub const ALL: [Feature; 14] = [
         Feature::Bias,
         Feature::Length,
         Feature::Words,
@@ -51,6 +53,7 @@ impl Feature {
         Feature::Operators,
         Feature::Products,
         Feature::Steps,
+        Feature::Rates,
         Feature::Brackets,
         Feature::Context,
         Feature::Code,

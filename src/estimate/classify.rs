@@ -2,7 +2,7 @@
 
 use crate::catalog::TaskClass;
 
-use super::features::is_code;
+use super::features::{is_code, one_of};
 use super::text::{Lexeme, Text};
 
 /// The class of a request, by the first rule that holds.
@@ -63,10 +63,6 @@ const PROVING: [&str; 8] =
     ["prove", "theorem", "integral", "derivative", "equation", "polynomial", "probability", "modulo"];
 const ASKING: [&str; 10] =
     ["many", "much", "calculate", "compute", "larger", "bigger", "greater", "smaller", "sum", "solve"];
-
-fn one_of(word: &str, words: &[&str]) -> bool {
-    words.iter().any(|known| word.eq_ignore_ascii_case(known))
-}
 
 /// Lines that open like one of several options: `A)`, `b.`, `(C)`, `D:`.
 fn options(text: &str) -> usize {

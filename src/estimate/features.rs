@@ -23,6 +23,7 @@ pub(super) fn of(text: &Text) -> Features {
     features[Feature::Operators] = log(counts.operators);
     features[Feature::Products] = log(counts.products);
     features[Feature::Steps] = log(counts.steps);
+    features[Feature::Rates] = log(counts.rates);
     features[Feature::Brackets] = log(counts.brackets);
     features[Feature::Code] = flag(counts.code >= 2);
     features[Feature::Options] = flag(counts.compares);
@@ -49,6 +50,7 @@ struct Counts {
     operators: usize,
     products: usize,
     steps: usize,
+    rates: usize,
     brackets: usize,
     code: usize,
     compares: bool,
@@ -70,7 +72,8 @@ impl Counts {
     fn word(&mut self, word: &str) {
         self.words += 1;
         self.code += usize::from(is_code(word));
-        self.compares |= COMPARING.iter().any(|comparing| word.eq_ignore_ascii_case(comparing));
+        self.rates += usize::from(one_of(word, &RATES));
+        self.compares |= one_of(word, &COMPARING);
         self.operand = None;
         self.factor = None;
     }
@@ -107,6 +110,16 @@ impl Counts {
 
 const COMPARING: [&str; 8] =
     ["larger", "bigger", "greater", "smaller", "less", "largest", "smallest", "compare"];
+
+const RATES: [&str; 14] = [
+    "per", "each", "every", "times", "rows", "boxes", "packs", "bags", "day", "days", "week", "weeks",
+    "hour", "hours",
+];
+
+/// True where the word, in any case, is one of those.
+pub(super) fn one_of(word: &str, words: &[&str]) -> bool {
+    words.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
 
 /// True for words that hardly occur outside programs.
 pub(super) fn is_code(word: &str) -> bool {

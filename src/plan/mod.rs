@@ -24,7 +24,7 @@ use bounds::Bounds;
 use budgets::Budgets;
 use frontier::Candidate;
 use purse::Purse;
-use terms::Terms;
+use terms::{Expected, Terms};
 use why::Reason;
 
 /// All that a plan depends on.
@@ -90,8 +90,8 @@ fn offers(ask: &Ask, model: &Model) -> Result<Vec<Candidate>, Refusal> {
 /// Prices one pair of budgets.
 fn candidate(ask: &Ask, terms: &Terms, (thinking, solution): (Tokens, Tokens), reason: Reason) -> Candidate {
     let success = rounded(terms.demand.success(thinking));
-    let (cost, seconds) = (terms.cost(thinking, solution), terms.seconds(thinking, solution));
-    let burden = ask.market.shadow_price.max(0.0) * cost + ask.route.second.as_dollars() * seconds;
+    let Expected { dollars, seconds } = terms.expected(thinking, solution);
+    let burden = ask.market.shadow_price.max(0.0) * dollars + ask.route.second.as_dollars() * seconds;
     let offer = Offer {
         model: terms.model.name.clone(),
         class: terms.model.class,
@@ -99,7 +99,7 @@ fn candidate(ask: &Ask, terms: &Terms, (thinking, solution): (Tokens, Tokens), r
         solution,
         effort: effort(ask, terms.model, thinking, reason),
         success,
-        cost: Money::from_dollars_up(cost),
+        cost: Money::from_dollars_up(dollars),
         worst: terms.worst(thinking, solution),
         seconds,
         value: ask.route.worth.as_dollars() * success.get() - burden,

@@ -18,6 +18,15 @@ pub(super) struct Terms<'a> {
     choices: u32,
 }
 
+/// What an offer is expected to take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected {
+    /// For all choices, in dollars.
+    pub dollars: f64,
+    /// To the whole answer; choices run side by side.
+    pub seconds: f64,
+}
+
 /// What a cut costs beyond the thought: in tokens read and written again.
 struct CutCost {
     read: f64,
@@ -74,25 +83,21 @@ impl<'a> Terms<'a> {
         WorstCase { money: money * choices, thinking: thinking * choices }
     }
 
-    /// The expected cost of all choices, in dollars: `price_in·prompt + price_out·(E[min(L, t)] + E[S]) +
-    /// (1 − F(t))·cost of the cut` each.
-    pub(super) fn cost(&self, t: Tokens, s: Tokens) -> f64 {
-        let cut = self.cut(t, s);
-        let share = self.cut_share(t);
+    /// What budgets of `t` and `s` are expected to take. With F the distribution of the thought's length, each
+    /// choice reads `prompt + (1 − F(t))·what a cut reads again` and writes `E[min(L, t)] + E[S] + (1 − F(t))·
+    /// what a cut writes`. Cost is that at list prices, time that at the measured speeds after the queue.
+    pub(super) fn expected(&self, t: Tokens, s: Tokens) -> Expected {
+        let solution = self.demand.solution.min(s).as_f64();
+        let cut = self.cut(t, solution);
+        let share = if self.thinks() { 1.0 - self.demand.thinking.finished(t.as_f64()) } else { 0.0 };
         let read = self.demand.prompt.as_f64() + share * cut.read;
-        let written = self.written(t, s) + share * cut.written;
+        let written = self.demand.thinking.mean_within(t.as_f64()) + solution + share * cut.written;
         let (input, output) = (self.prices.input.dollars_per_token(), self.prices.output.dollars_per_token());
-        f64::from(self.choices) * (input * read + output * written)
-    }
-
-    /// The expected time to the whole answer, in seconds: queue, prefill, and the same tokens at their speed.
-    /// Choices run side by side.
-    pub(super) fn seconds(&self, t: Tokens, s: Tokens) -> f64 {
-        let cut = self.cut(t, s);
-        let share = self.cut_share(t);
         let Conditions { queue, prefill, token, .. } = self.conditions;
-        let read = self.demand.prompt.as_f64() + share * cut.read;
-        queue + prefill * read + token * (self.written(t, s) + share * cut.written)
+        Expected {
+            dollars: f64::from(self.choices) * (input * read + output * written),
+            seconds: queue + prefill * read + token * written,
+        }
     }
 
     /// The time that budgets of `t` and `s` take when they are used up, hand-off included.
@@ -117,17 +122,7 @@ impl<'a> Terms<'a> {
         self.thinks() && self.model.class == Class::Continue
     }
 
-    /// E[min(L, t)] + E[S], the answer within its budget.
-    fn written(&self, t: Tokens, s: Tokens) -> f64 {
-        self.demand.thinking.mean_within(t.as_f64()) + self.demand.solution.min(s).as_f64()
-    }
-
-    /// 1 − F(t), the chance that the thought is cut.
-    fn cut_share(&self, t: Tokens) -> f64 {
-        if self.thinks() { 1.0 - self.demand.thinking.finished(t.as_f64()) } else { 0.0 }
-    }
-
-    fn cut(&self, t: Tokens, s: Tokens) -> CutCost {
+    fn cut(&self, t: Tokens, solution: f64) -> CutCost {
         let (prompt, overhead) = (self.demand.prompt.as_f64(), self.overhead().as_f64());
         match self.model.class {
             Class::Continue if t > Tokens::ZERO => {
@@ -135,7 +130,7 @@ impl<'a> Terms<'a> {
             }
             Class::Inline | Class::Continue => CutCost { read: 0.0, written: overhead },
             Class::Effort if t == Tokens::ZERO => CutCost { read: 0.0, written: 0.0 },
-            Class::Effort => CutCost { read: prompt, written: self.demand.solution.min(s).as_f64() },
+            Class::Effort => CutCost { read: prompt, written: solution },
         }
     }
 }
