@@ -17,10 +17,6 @@ impl Blocks {
         self.free.len()
     }
 
-    pub(crate) fn total(&self) -> u32 {
-        self.total
-    }
-
     /// So many blocks, or none at all.
     pub(crate) fn take(&mut self, count: usize) -> Option<Vec<u32>> {
         let rest = self.free.len().checked_sub(count)?;

@@ -26,3 +26,6 @@ pub use gpu::{DeviceInfo, DeviceKind};
 pub use handle::{Engine, Event, Job, Load, Settings, Tokens};
 pub use ops::Sampling;
 pub use phases::{Done, Phases, Role, SolutionEnd, Step, Thinking, ThinkingEnd};
+
+#[cfg(test)]
+mod tests;

@@ -40,7 +40,8 @@ struct Running {
     machine: Machine,
     blocks: Vec<u32>,
     out: mpsc::Sender<Event>,
-    over: bool,
+    /// Its last word, once it is over.
+    last: Option<Event>,
 }
 
 pub(crate) struct Worker {
@@ -112,18 +113,25 @@ impl Worker {
         }
     }
 
-    /// Lets go of all that is over or that nobody reads any more.
+    /// Lets go of all that is over or that nobody reads any more. Last words are said at the end: who
+    /// hears one may count on its place being free.
     fn sweep(&mut self) {
         let waiting = self.waiting.len();
         self.waiting.retain(|order| !order.out.is_closed());
         let mut gone = waiting - self.waiting.len();
-        for running in self.running.extract_if(.., |running| running.over || running.out.is_closed()) {
+        let over = |running: &mut Running| running.last.is_some() || running.out.is_closed();
+        let mut last_words = Vec::new();
+        for running in self.running.extract_if(.., over) {
             self.blocks.give_back(running.blocks);
             self.slots.push(running.progress.slot);
             gone += 1;
+            last_words.extend(running.last.map(|last| (running.out, last)));
         }
         self.shared.held.fetch_sub(gone, Ordering::AcqRel);
         self.publish();
+        for (out, last) in last_words {
+            let _ = out.try_send(last);
+        }
     }
 
     fn publish(&self) {
@@ -143,7 +151,7 @@ impl Worker {
             let Order { prompt, sampling, machine, out, .. } = *order;
             self.model.place(slot, &slot_words(&machine, sampling), &blocks);
             let progress = Progress { slot, prompt, cached: 0 };
-            self.running.push(Running { progress, machine, blocks, out, over: false });
+            self.running.push(Running { progress, machine, blocks, out, last: None });
         }
         self.publish();
     }
@@ -176,16 +184,14 @@ impl Worker {
         while let Ok(message) = self.inbox.try_recv() {
             self.accept(message);
         }
-        let waiting = self.waiting.drain(..).map(|order| order.out);
-        let all: Vec<_> = waiting.chain(self.running.iter().map(|running| running.out.clone())).collect();
-        for out in all {
-            let _ = out.try_send(Event::Failed(reason.clone()));
-        }
         for running in &mut self.running {
-            running.over = true;
+            running.last.get_or_insert_with(|| Event::Failed(reason.clone()));
+        }
+        self.shared.held.fetch_sub(self.waiting.len(), Ordering::AcqRel);
+        for order in self.waiting.drain(..) {
+            let _ = order.out.try_send(Event::Failed(reason.clone()));
         }
         self.sweep();
-        self.shared.held.store(0, Ordering::Release);
     }
 }
 
@@ -195,14 +201,10 @@ impl Running {
         let Some(step) = self.machine.take(drawn.id) else { return };
         if step.id != drawn.id || Some(step.role) != drawn.role || self.machine.phase() as u32 != drawn.phase
         {
-            self.over = true;
-            let _ = self.out.try_send(Event::Failed(EngineError::Strayed));
+            self.last = Some(Event::Failed(EngineError::Strayed));
             return;
         }
         let _ = self.out.try_send(Event::Step(step));
-        if let Some(done) = self.machine.done() {
-            self.over = true;
-            let _ = self.out.try_send(Event::Done(done));
-        }
+        self.last = self.machine.done().map(Event::Done);
     }
 }

@@ -72,6 +72,7 @@ pub(super) mod testing {
 
 #[cfg(test)]
 mod tests {
+    use super::testing::shape;
     use super::*;
     use crate::engine::gpu::{shared, submit};
     use crate::engine::ops::testing::{close, numbers};
@@ -98,7 +99,7 @@ mod tests {
 
     fn check(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
         let gpu = shared();
-        let shape = super::testing::shape(heads, kv_heads, head_dim);
+        let shape = shape(heads, kv_heads, head_dim);
         // Two slots whose blocks are interleaved backwards through the pool.
         let tables: Vec<u32> = (0..2 * TABLE).map(|n| 2 * (TABLE - 1 - n % TABLE) + n / TABLE).collect();
         let cache = 2 * TABLE * BLOCK * kv_heads * head_dim;

@@ -42,8 +42,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var peak = -1e30;
   var total = 0.0;
   var sum = vec4<f32>();
-  for (var from = 0u; from < length; from += TILE) {
-    let position = from + thread;
+  for (var begin = 0u; begin < length; begin += TILE) {
+    let position = begin + thread;
     var score = -1e30;
     if (position < length) {
       let cell = (blocks[table + position / BLOCK] * KV_HEADS + kv_head) * BLOCK + position % BLOCK;
@@ -65,8 +65,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var s = 0u; s < subgroups; s++) { total += totals[s]; }
     sum *= shrink;
     if (team < teams) {
-      for (var t = team; t < min(TILE, length - from); t += teams) {
-        let at = from + t;
+      for (var t = team; t < min(TILE, length - begin); t += teams) {
+        let at = begin + t;
         let cell = (blocks[table + at / BLOCK] * KV_HEADS + kv_head) * BLOCK + at % BLOCK;
         sum += weights[t] * values[cell * fours + own];
       }
