@@ -18,10 +18,11 @@ import numpy as np
 import problems
 import vocabulary as v
 
-ROW = 320
+ROW = 256
+WAITING = 64
 FIELDS = ("tokens", "targets", "weights", "segment", "branch", "position", "limit")
-LEVEL_SHARES = (8, 14, 16, 19, 21, 22)
-SYSTEM_SHARE = 0.15
+LEVEL_SHARES = (8, 12, 15, 19, 22, 24)
+SYSTEM_SHARE = 0.10
 SYSTEMS = (
     "You are a helpful assistant.", "You are a helpful assistant.", "You are a calculator.",
     "Answer briefly.", "You are a helpful math assistant.", "Be concise.",
@@ -36,23 +37,35 @@ def batches(seed, rows, cuts, room_for_cuts=True):
     """Endless batches, the same for the same seed. With `room_for_cuts` the rows hold the same
     problems whether or not the `cuts` are in them, so that two models differ in nothing else."""
     rng = random.Random(seed)
-    waiting = None
+    waiting = []
     while True:
         batch = {name: np.zeros((rows, ROW), np.float32 if name == "weights" else np.int32)
                  for name in FIELDS}
         for row in range(rows):
             at, segment = 0, 1
-            while True:
-                waiting = waiting or _example(rng, cuts, room_for_cuts)
-                if at + waiting["reserve"] > ROW:
-                    break
-                length = len(waiting["tokens"])
+            while (example := _next_to_fit(waiting, ROW - at, rng, cuts, room_for_cuts)) is not None:
+                length = len(example["tokens"])
                 for name in FIELDS:
                     if name != "segment":
-                        batch[name][row, at : at + length] = waiting[name]
+                        batch[name][row, at : at + length] = example[name]
                 batch["segment"][row, at : at + length] = segment
-                at, segment, waiting = at + waiting["reserve"], segment + 1, None
+                at, segment = at + example["reserve"], segment + 1
         yield batch
+
+
+def _next_to_fit(waiting, room, rng, cuts, room_for_cuts):
+    """The longest waiting example that fits, so that rows are nearly full; the oldest first in
+    an empty row, so that none waits for ever."""
+    while len(waiting) < WAITING:
+        example = _example(rng, cuts, room_for_cuts)
+        if example["reserve"] <= ROW:
+            waiting.append(example)
+    if room == ROW:
+        return waiting.pop(0)
+    fitting = [i for i, e in enumerate(waiting) if e["reserve"] <= room]
+    if not fitting:
+        return None
+    return waiting.pop(max(fitting, key=lambda i: waiting[i]["reserve"]))
 
 
 def _example(rng, cuts, room_for_cuts):

@@ -92,9 +92,9 @@ def held_out_problems(level, count, seed=1):
 
 def _draw_any(rng, level):
     kind = rng.random()
-    if kind < 0.12:
+    if kind < 0.11:
         return _comparison(rng, level)
-    if kind < 0.27 and 1 <= level <= 4:
+    if kind < 0.25 and 1 <= level <= 4:
         return _story(rng, level)
     return _plain(rng, level)
 
@@ -117,7 +117,7 @@ def _comparison(rng, level):
         left, right = right, left
     (a, lines_a), (b, lines_b) = work_out(left), work_out(right)
     lines = lines_a + lines_b + [f"{a}{'<' if a < b else '>' if a > b else '='}{b}"]
-    pick = rng.choice(("max", "max", "min"))
+    pick = rng.choice(("max", "min"))
     gap = _gap(rng)
     asked = rng.choice(COMPARING[pick]).format(write(left, gap), write(right, gap))
     name = f"{pick}({','.join(sorted((identity(left), identity(right))))})"
@@ -157,7 +157,8 @@ def _problem(level, question, value, lines, name, parts, rng):
     thought = "".join(f"{line}\n" for line in lines)
     if not low <= steps(lines) <= high or len(thought) > THOUGHT_LONGEST:
         return None
-    if "=-" in thought and rng.random() < 0.6:
+    below_zero = [line for line in lines if "=-" in line]
+    if below_zero and rng.random() < (0.6 if below_zero == lines[-1:] else 0.9):
         return None  # negative results stay the exception they are in life
     inner = any(held_out(identity(part)) for part in parts)
     return Problem(question, str(value), thought, level, name, held_out(name), inner)
@@ -185,7 +186,8 @@ def _part(rng, level):
 def _product(rng, level):
     """Mostly by a digit; two digits by two from level 3 on; sometimes with a bracket."""
     left = Number(rng.randint(2, 9) if level == 0 else rng.randint(2, 99))
-    right = Number(rng.randint(2, 9) if level < 3 or rng.random() < 0.6 else rng.randint(11, 99))
+    digit = level < 3 or rng.random() < 0.7
+    right = Number(rng.randint(2, 9) if digit else min(rng.randint(11, 99), rng.randint(11, 99)))
     if level > 0 and rng.random() < 0.25:
         left = _small_total(rng)
     factors = (left, right) if rng.random() < 0.6 else (right, left)
@@ -203,7 +205,7 @@ def _small_total(rng):
 
 def _term(rng):
     kind = rng.random()
-    return rng.randint(1, 9) if kind < 0.15 else rng.randint(10, 99) if kind < 0.8 else rng.randint(100, 999)
+    return rng.randint(1, 9) if kind < 0.18 else rng.randint(10, 99) if kind < 0.9 else rng.randint(100, 999)
 
 
 def _gap(rng):

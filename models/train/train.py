@@ -20,7 +20,7 @@ import examples
 import optimiser
 import reasoner
 
-ROWS = 12
+ROWS = 15
 WARM_UP = 50
 
 
@@ -78,8 +78,8 @@ def load(path, like):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="out")
-    parser.add_argument("--common-steps", type=int, default=1600)
-    parser.add_argument("--fork-steps", type=int, default=900)
+    parser.add_argument("--common-steps", type=int, default=1800)
+    parser.add_argument("--fork-steps", type=int, default=800)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
