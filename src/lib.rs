@@ -27,3 +27,5 @@ pub mod engine;
 pub mod metrics;
 pub mod tasks;
 pub mod units;
+
+pub mod engine;

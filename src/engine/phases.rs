@@ -1,0 +1,351 @@
+//! The budgets of one generation as a state machine: which token may come, what it counts as, when it ends.
+//!
+//! The sampler kernel holds the same machine, one copy per sequence, and decides on the device.
+//! This one is its specification and its check: the worker replays every token through it, and
+//! tests drive both with the same tokens.
+
+/// How many tokens each phase of a generation may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phases {
+    /// The thought, for models that think; without it every token is solution.
+    pub thinking: Option<Thinking>,
+    /// Tokens of solution, the end-of-text token not counted.
+    pub solution: u32,
+}
+
+/// The thought's budget, and what begins and ends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thinking {
+    /// Tokens of thought, tags not counted.
+    pub budget: u32,
+    /// Forced, one per step, once the budget is spent and the thought still open.
+    pub hand_off: Vec<u32>,
+    /// The token that opens a thought, where there is one.
+    pub start: Option<u32>,
+    /// The token that closes a thought.
+    pub end: u32,
+    /// Whether the prompt has already opened the thought.
+    pub open: bool,
+}
+
+/// What a token counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A token of the thought.
+    Thought,
+    /// A tag that the model sampled.
+    Tag,
+    /// A token that the engine forced to close the thought.
+    HandOff,
+    /// A token of the answer.
+    Solution,
+    /// The end-of-text token.
+    End,
+}
+
+/// One token of a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The token.
+    pub id: u32,
+    /// What it counts as.
+    pub role: Role,
+}
+
+/// How a thought ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkingEnd {
+    /// There was none.
+    None,
+    /// The model closed it before its budget was spent.
+    Closed,
+    /// Its budget did.
+    Cut,
+    /// The model ended its text inside the thought.
+    Stopped,
+}
+
+/// How a solution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SolutionEnd {
+    /// The model ended its text.
+    Stop,
+    /// The budget was spent.
+    Length,
+}
+
+/// The last word of a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// How the thought ended.
+    pub thinking: ThinkingEnd,
+    /// How the solution ended; after a stopped thought, `Stop` with no tokens.
+    pub solution: SolutionEnd,
+    /// Tokens of thought.
+    pub thought_tokens: u32,
+    /// Tokens of solution.
+    pub solution_tokens: u32,
+    /// Tags, forced tokens and the end-of-text token.
+    pub overhead_tokens: u32,
+}
+
+/// Where a generation stands. The numbers are those of the sampler kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Idle = 0,
+    Thinking = 1,
+    HandOff = 2,
+    Solution = 3,
+    Done = 4,
+}
+
+impl Phases {
+    /// The most tokens that a generation can emit.
+    #[must_use]
+    pub fn tokens_max(&self) -> u64 {
+        let thinking = self.thinking.as_ref().map_or(0, |thinking| {
+            u64::from(!thinking.open) + u64::from(thinking.budget) + thinking.hand_off.len() as u64
+        });
+        thinking + u64::from(self.solution)
+    }
+}
+
+/// The state of one generation.
+#[derive(Debug, Clone)]
+pub(crate) struct Machine {
+    phases: Phases,
+    eos: Vec<u32>,
+    phase: Phase,
+    thought: u32,
+    handed: usize,
+    solved: u32,
+    overhead: u32,
+    thinking_end: ThinkingEnd,
+    solution_end: SolutionEnd,
+}
+
+impl Machine {
+    pub(crate) fn new(phases: Phases, eos: Vec<u32>) -> Self {
+        let phase = match &phases.thinking {
+            None => Phase::Solution,
+            Some(thinking) if thinking.open => Phase::Thinking,
+            Some(_) => Phase::Idle,
+        };
+        let mut machine = Self {
+            phases,
+            eos,
+            phase,
+            thought: 0,
+            handed: 0,
+            solved: 0,
+            overhead: 0,
+            thinking_end: ThinkingEnd::None,
+            solution_end: SolutionEnd::Stop,
+        };
+        machine.settle();
+        machine
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn phases(&self) -> &Phases {
+        &self.phases
+    }
+
+    pub(crate) fn eos(&self) -> &[u32] {
+        &self.eos
+    }
+
+    /// What is known once it has ended.
+    pub(crate) fn done(&self) -> Option<Done> {
+        (self.phase == Phase::Done).then_some(Done {
+            thinking: self.thinking_end,
+            solution: self.solution_end,
+            thought_tokens: self.thought,
+            solution_tokens: self.solved,
+            overhead_tokens: self.overhead,
+        })
+    }
+
+    /// Tokens that must not be sampled now: tags have no place in an answer.
+    pub(crate) fn banned(&self) -> [Option<u32>; 2] {
+        match (self.phase, &self.phases.thinking) {
+            (Phase::Idle, Some(thinking)) => [None, Some(thinking.end)],
+            (Phase::Solution, Some(thinking)) => [thinking.start, Some(thinking.end)],
+            _ => [None, None],
+        }
+    }
+
+    /// Accepts the sampled token, or the forced one in its place. `None` once it has ended.
+    pub(crate) fn take(&mut self, sampled: u32) -> Option<Step> {
+        let (id, role) = match self.phase {
+            Phase::Idle => self.idle(sampled),
+            Phase::Thinking => self.thinking(sampled),
+            Phase::HandOff => self.hand_off(sampled),
+            Phase::Solution => self.solution(sampled),
+            Phase::Done => return None,
+        };
+        if matches!(role, Role::Tag | Role::HandOff | Role::End) {
+            self.overhead += 1;
+        }
+        self.settle();
+        Some(Step { id, role })
+    }
+
+    fn idle(&mut self, id: u32) -> (u32, Role) {
+        let start = self.phases.thinking.as_ref().and_then(|thinking| thinking.start);
+        if Some(id) == start {
+            self.phase = Phase::Thinking;
+            return (id, Role::Tag);
+        }
+        self.phase = Phase::Solution;
+        self.solution(id)
+    }
+
+    fn thinking(&mut self, id: u32) -> (u32, Role) {
+        if self.phases.thinking.as_ref().is_some_and(|thinking| thinking.end == id) {
+            self.phase = Phase::Solution;
+            self.thinking_end = ThinkingEnd::Closed;
+            return (id, Role::Tag);
+        }
+        if self.eos.contains(&id) {
+            self.thinking_end = ThinkingEnd::Stopped;
+            return self.end(id);
+        }
+        self.thought += 1;
+        (id, Role::Thought)
+    }
+
+    fn hand_off(&mut self, sampled: u32) -> (u32, Role) {
+        let queue = self.phases.thinking.as_ref().map_or(&[][..], |thinking| &thinking.hand_off);
+        let id = queue.get(self.handed).copied().unwrap_or(sampled);
+        self.handed += 1;
+        (id, Role::HandOff)
+    }
+
+    fn solution(&mut self, id: u32) -> (u32, Role) {
+        if self.eos.contains(&id) {
+            return self.end(id);
+        }
+        self.solved += 1;
+        (id, Role::Solution)
+    }
+
+    fn end(&mut self, id: u32) -> (u32, Role) {
+        self.phase = Phase::Done;
+        self.solution_end = SolutionEnd::Stop;
+        (id, Role::End)
+    }
+
+    /// Leaves every phase that has nothing left to do, so that the phase always says what comes next.
+    fn settle(&mut self) {
+        if let Some(thinking) = &self.phases.thinking {
+            if self.phase == Phase::Thinking && self.thought >= thinking.budget {
+                self.phase = Phase::HandOff;
+                self.thinking_end = ThinkingEnd::Cut;
+            }
+            if self.phase == Phase::HandOff && self.handed >= thinking.hand_off.len() {
+                self.phase = Phase::Solution;
+            }
+        }
+        if self.phase == Phase::Solution && self.solved >= self.phases.solution {
+            self.phase = Phase::Done;
+            self.solution_end = SolutionEnd::Length;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u32 = 1;
+    const END: u32 = 2;
+    const EOS: u32 = 3;
+
+    fn phases(budget: u32, solution: u32, open: bool) -> Phases {
+        let hand_off = vec![7, END];
+        Phases { thinking: Some(Thinking { budget, hand_off, start: Some(START), end: END, open }), solution }
+    }
+
+    /// Feeds the samples and writes each token as `id` and the first letter of its role.
+    fn check(phases: Phases, samples: &[u32], text: &str, thinking: ThinkingEnd, solution: SolutionEnd) {
+        let longest = phases.tokens_max();
+        let mut machine = Machine::new(phases, vec![EOS]);
+        let mut seen = Vec::new();
+        let mut samples = samples.iter();
+        while machine.done().is_none() {
+            let forced = machine.phase() == Phase::HandOff;
+            let sample = if forced { 99 } else { *samples.next().expect("more samples wanted") };
+            let step = machine.take(sample).unwrap();
+            seen.push(format!("{}{}", step.id, &format!("{:?}", step.role)[..1]));
+        }
+        let done = machine.done().unwrap();
+        assert_eq!(seen.join(" "), text);
+        assert_eq!((done.thinking, done.solution), (thinking, solution));
+        let counted = done.thought_tokens + done.solution_tokens + done.overhead_tokens;
+        assert_eq!(counted as usize, seen.len());
+        assert!(seen.len() as u64 <= longest.max(1));
+    }
+
+    #[test]
+    fn a_thought_closed_before_its_budget_is_closed() {
+        check(
+            phases(3, 5, true),
+            &[5, 6, END, 8, EOS],
+            "5T 6T 2T 8S 3E",
+            ThinkingEnd::Closed,
+            SolutionEnd::Stop,
+        );
+    }
+
+    #[test]
+    fn a_thought_of_exactly_its_budget_is_cut() {
+        check(phases(2, 5, true), &[5, 6, 8, EOS], "5T 6T 7H 2H 8S 3E", ThinkingEnd::Cut, SolutionEnd::Stop);
+    }
+
+    #[test]
+    fn a_budget_of_nothing_is_cut_before_anything_is_sampled() {
+        check(phases(0, 1, true), &[8], "7H 2H 8S", ThinkingEnd::Cut, SolutionEnd::Length);
+        check(phases(0, 0, true), &[], "7H 2H", ThinkingEnd::Cut, SolutionEnd::Length);
+    }
+
+    #[test]
+    fn a_text_that_ends_inside_the_thought_is_stopped() {
+        check(phases(4, 5, true), &[5, EOS], "5T 3E", ThinkingEnd::Stopped, SolutionEnd::Stop);
+    }
+
+    #[test]
+    fn a_model_may_open_its_thought_itself_or_not_at_all() {
+        check(
+            phases(1, 5, false),
+            &[START, 5, 8, EOS],
+            "1T 5T 7H 2H 8S 3E",
+            ThinkingEnd::Cut,
+            SolutionEnd::Stop,
+        );
+        check(phases(0, 1, false), &[START, 8], "1T 7H 2H 8S", ThinkingEnd::Cut, SolutionEnd::Length);
+        check(phases(1, 2, false), &[8, 9], "8S 9S", ThinkingEnd::None, SolutionEnd::Length);
+        check(phases(1, 2, false), &[EOS], "3E", ThinkingEnd::None, SolutionEnd::Stop);
+    }
+
+    #[test]
+    fn without_thinking_every_token_is_solution() {
+        let plain = Phases { thinking: None, solution: 2 };
+        check(plain.clone(), &[END, 9], "2S 9S", ThinkingEnd::None, SolutionEnd::Length);
+        check(plain, &[EOS], "3E", ThinkingEnd::None, SolutionEnd::Stop);
+        check(Phases { thinking: None, solution: 0 }, &[], "", ThinkingEnd::None, SolutionEnd::Length);
+    }
+
+    #[test]
+    fn tags_are_banned_from_the_answer() {
+        let mut machine = Machine::new(phases(1, 5, false), vec![EOS]);
+        assert_eq!(machine.banned(), [None, Some(END)]);
+        machine.take(START);
+        assert_eq!(machine.banned(), [None, None]);
+        machine.take(END);
+        assert_eq!(machine.banned(), [Some(START), Some(END)]);
+    }
+}
