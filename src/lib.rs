@@ -27,5 +27,3 @@ pub mod engine;
 pub mod metrics;
 pub mod tasks;
 pub mod units;
-
-pub mod engine;
