@@ -1,0 +1,14 @@
+//! Wiring: settings in, a running server out; and the verbs of the command line.
+
+mod build;
+mod check;
+mod command;
+mod first_key;
+mod health;
+mod keys;
+mod log;
+mod refresh;
+mod serve;
+
+pub use build::{App, BuildError, build};
+pub use command::{Command, main};
