@@ -3,9 +3,14 @@
 //! The modules below are a ladder: each paragraph is a rung, top first, and a module names only modules on
 //! lower rungs. `tests/it/layers.rs` checks it.
 
+pub mod execute;
+
 pub mod backend;
+pub mod ledger;
 
 pub mod catalog;
+pub mod prompt;
+pub mod tenant;
 
 pub mod chat;
 

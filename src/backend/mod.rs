@@ -4,6 +4,8 @@
 //! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
 
 mod failure;
+mod pace;
+pub mod remote;
 pub mod scripted;
 
 use std::fmt;
