@@ -5,6 +5,8 @@
 
 pub mod app;
 
+pub mod config;
+
 pub mod http;
 
 pub mod gateway;
