@@ -162,8 +162,8 @@ impl From<Shortfall> for Problem {
     fn from(shortfall: Shortfall) -> Problem {
         let budget = json!({
             "limit": shortfall.limit.to_string(),
-            "needed": shortfall.needed.to_string(),
-            "left": shortfall.left.to_string(),
+            "needed": shortfall.needed,
+            "left": shortfall.left,
             "resets_at": shortfall.resets_at,
         });
         Problem::spent(shortfall.to_string(), budget)
@@ -173,16 +173,15 @@ impl From<Shortfall> for Problem {
 impl From<plan::Refusal> for Problem {
     fn from(refusal: plan::Refusal) -> Problem {
         let message = refusal.to_string();
-        let invalid = |code| Problem::invalid(None, message.clone()).code(code);
         match refusal {
+            plan::Refusal::Unhealthy => Problem::overloaded(message, Duration::from_secs(5)),
             plan::Refusal::DoesNotFit { limit, needed, left, resets_at } => {
                 let budget = json!({
-                    "limit": limit.to_string(), "needed": needed.to_string(), "left": left.to_string(),
-                    "resets_at": resets_at,
+                    "limit": limit.to_string(), "needed": needed, "left": left, "resets_at": resets_at,
                 });
                 Problem::spent(message, budget)
             }
-            other => invalid(other.code()),
+            other => Problem::invalid(None, message).code(other.code()),
         }
     }
 }

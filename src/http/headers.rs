@@ -3,7 +3,6 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::ledger::Line;
-use crate::tenant::Amount;
 use crate::units::{Money, RequestId};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -42,20 +41,12 @@ pub(super) fn reserved(headers: &mut HeaderMap, reserved: Money) {
 
 /// The limit of which the smallest share is left.
 pub(super) fn tightest(headers: &mut HeaderMap, statement: &[Line]) {
-    let share = |line: &Line| share(line.left, line.max);
+    let share = |line: &Line| line.left.share_of(line.max);
     let Some(line) = statement.iter().min_by(|a, b| share(a).total_cmp(&share(b))) else { return };
     put(headers, NAME, &line.limit.to_string());
-    put(headers, LIMIT, &line.max.to_string());
-    put(headers, REMAINING, &line.left.to_string());
+    put(headers, LIMIT, &line.max.number());
+    put(headers, REMAINING, &line.left.number());
     if let Some(reset) = line.resets_at {
         put(headers, RESET, &reset.to_string());
     }
-}
-
-fn share(left: Amount, max: Amount) -> f64 {
-    let number = |amount| match amount {
-        Amount::Money(money) => money.as_dollars(),
-        Amount::Thinking(tokens) => tokens.as_f64(),
-    };
-    number(left) / number(max).max(f64::MIN_POSITIVE)
 }

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Model};
 use crate::ledger::Line;
-use crate::tenant::Amount;
 use crate::units::{Timestamp, Unit};
 
 use super::auth;
@@ -82,20 +81,12 @@ fn limit(line: &Line) -> Value {
     json!({
         "limit": line.limit.to_string(),
         "unit": unit,
-        "max": amount(line.max),
-        "spent": amount(line.spent),
-        "reserved": amount(line.reserved),
-        "left": amount(line.left),
+        "max": line.max,
+        "spent": line.spent,
+        "reserved": line.reserved,
+        "left": line.left,
         "resets_at": line.resets_at,
     })
-}
-
-/// Money as decimal text, tokens as a number.
-fn amount(amount: Amount) -> Value {
-    match amount {
-        Amount::Money(money) => json!(money),
-        Amount::Thinking(tokens) => json!(tokens),
-    }
 }
 
 /// `GET /healthz`: the process is alive.

@@ -105,7 +105,7 @@ impl Server {
         }
         let io = TokioIo::new(Connection::new(stream, self.settings.write_timeout));
         let builder = self.builder();
-        let stopping = self.tasks.stopping();
+        let (stopping, cut_off) = (self.tasks.stopping(), self.tasks.being_cut_off());
         let open = self.metrics.connections.clone();
         self.tasks.spawn(async move {
             open.inc();
@@ -115,7 +115,11 @@ impl Server {
                 ended = connection.as_mut() => ended,
                 () = stopping => {
                     connection.as_mut().graceful_shutdown();
-                    connection.await
+                    // Dropping a connection hangs up its flights, which settles them.
+                    tokio::select! {
+                        ended = connection.as_mut() => ended,
+                        () = cut_off => Ok(()),
+                    }
                 }
             };
             if let Err(error) = ended {

@@ -1,7 +1,6 @@
 //! What can go wrong with money: not enough of it, or no way to write it down.
 
-use crate::tenant::Amount;
-use crate::units::{Limit, RequestId, Timestamp};
+use crate::units::{Amount, Limit, RequestId, Timestamp};
 
 use super::AccountId;
 

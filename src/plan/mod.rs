@@ -18,7 +18,7 @@ use crate::catalog::{Allowance, Class, Demand, Market, Model, Needs, Offer, Plan
 use crate::chat::Budget;
 use crate::units::{Chance, Money, Tokens};
 
-pub use refusal::{Amount, Refusal};
+pub use refusal::Refusal;
 
 use bounds::Bounds;
 use budgets::Budgets;
@@ -66,11 +66,10 @@ pub fn plan(ask: &Ask) -> Result<Plan, Refusal> {
         }
     }
     let ranked = frontier::ranked(&candidates, ask.route, ask.budget.preference);
-    if ranked.is_empty() {
-        return Err(nearest);
-    }
     let why = why::why(ask.demand, &ranked);
-    Ok(Plan { offers: ranked.into_iter().map(|candidate| candidate.offer.clone()).collect(), why })
+    let mut offers = ranked.into_iter().map(|candidate| candidate.offer.clone());
+    let best = offers.next().ok_or(nearest)?;
+    Ok(Plan { best, fallbacks: offers.collect(), why })
 }
 
 /// One model's offers, each within all limits.

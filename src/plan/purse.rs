@@ -1,10 +1,10 @@
 //! What may be reserved: the caller's own cap on the cost, and what the allowance leaves.
 
 use crate::catalog::{Left, WorstCase};
-use crate::units::{Money, Tokens};
+use crate::units::{Amount, Money, Tokens};
 
 use super::Ask;
-use super::refusal::{Amount, Refusal};
+use super::Refusal;
 use super::why::Reason;
 
 /// One limit on a worst case.

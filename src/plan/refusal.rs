@@ -1,19 +1,9 @@
 //! Why no offer can be made.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::units::{Limit, Money, Timestamp, Tokens};
-
-/// An amount under a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Amount {
-    /// Money.
-    Money(Money),
-    /// Thinking tokens.
-    Thinking(Tokens),
-}
+use crate::units::{Amount, Limit, Money, Timestamp, Tokens};
 
 /// Why no model can serve a request within its budgets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,6 +78,19 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The stable word for it, in errors and metrics.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Refusal::NotCapable { .. } => "model_not_capable",
+            Refusal::ContextExceeded { .. } => "context_length_exceeded",
+            Refusal::BudgetTooSmall { .. } | Refusal::RequestCost { .. } => "budget_too_small",
+            Refusal::Unpriced { .. } => "model_unpriced",
+            Refusal::DeadlineUnreachable { .. } => "deadline_unreachable",
+            Refusal::Unhealthy => "overloaded",
+            Refusal::DoesNotFit { .. } => "insufficient_quota",
+        }
+    }
+
     /// How near it came to an offer: of several models' refusals the nearest is told, and of those the one
     /// that lacked least.
     pub(super) fn nearness(&self) -> (u8, u128) {
@@ -102,15 +105,6 @@ impl Refusal {
             Refusal::RequestCost { needed, .. } => (6, less(needed.0)),
             Refusal::DoesNotFit { needed: Amount::Money(needed), .. } => (7, less(needed.0)),
             Refusal::DoesNotFit { needed: Amount::Thinking(needed), .. } => (7, less(needed.0)),
-        }
-    }
-}
-
-impl fmt::Display for Amount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Amount::Money(money) => write!(f, "{money} dollars"),
-            Amount::Thinking(tokens) => write!(f, "{tokens} thinking tokens"),
         }
     }
 }

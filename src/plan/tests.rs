@@ -48,13 +48,18 @@ impl World {
     }
 
     fn first(&self) -> Offer {
-        self.plan().unwrap().offers.remove(0)
+        self.plan().unwrap().best
     }
 
     fn with(mut self, change: impl FnOnce(&mut World)) -> World {
         change(&mut self);
         self
     }
+}
+
+/// All offers of a plan, best first.
+fn offers(plan: &Plan) -> impl Iterator<Item = &Offer> {
+    std::iter::once(&plan.best).chain(&plan.fallbacks)
 }
 
 fn model(name: &str, class: Class) -> Model {
@@ -125,7 +130,7 @@ fn effort_of(effort: f64, word: Option<&str>) -> Option<Depth> {
 
 fn check(change: impl FnOnce(&mut World), thinking: u64, solution: u64, why: &str) {
     let plan = world().with(change).plan().unwrap();
-    let offer = &plan.offers[0];
+    let offer = &plan.best;
     assert_eq!((offer.thinking, offer.solution), (Tokens(thinking), Tokens(solution)), "{}", plan.why);
     assert!(plan.why.contains(why), "{}", plan.why);
 }
@@ -329,7 +334,7 @@ fn a_model_that_does_not_think_answers_at_once() {
 #[test]
 fn the_others_stand_by_as_fallbacks() {
     let plan = two().plan().unwrap();
-    let names: Vec<&str> = plan.offers.iter().map(|offer| &*offer.model).collect();
+    let names: Vec<&str> = offers(&plan).map(|offer| &*offer.model).collect();
     assert_eq!(names, ["large", "small"]);
     assert!(plan.why.contains("; next: small with "), "{}", plan.why);
 }
@@ -445,14 +450,14 @@ prop_compose! {
 
 /// The first offer, if there is one, with a change to the world.
 fn offered(world: &World, change: impl FnOnce(&mut World)) -> Option<Offer> {
-    world.clone().with(change).plan().ok().map(|mut plan| plan.offers.remove(0))
+    world.clone().with(change).plan().ok().map(|plan| plan.best)
 }
 
 proptest! {
     #[test]
     fn no_offer_passes_a_limit(world in any_world()) {
         let Ok(plan) = world.plan() else { return Ok(()) };
-        for offer in &plan.offers {
+        for offer in offers(&plan) {
             let at = world.models.iter().position(|model| model.name == offer.model).unwrap();
             let (model, demand) = (&world.models[at], &world.demands[at]);
             let overhead = if model.thinking_max.0 > 0 { model.hand_off.overhead } else { Tokens::ZERO };
@@ -517,7 +522,7 @@ proptest! {
             (model.context, model.thinking_max) = (Tokens(20_000), Tokens(3_000));
         }
         if let Ok(plan) = world.plan() {
-            prop_assert!(plan.offers.iter().all(|offer| offer.thinking == Tokens(thinking)));
+            prop_assert!(offers(&plan).all(|offer| offer.thinking == Tokens(thinking)));
         }
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::ledger::{AccountId, Accounts, Amounts, Entry, How, LedgerError, Refused};
-use crate::tenant::{Amount, TenantLimit};
-use crate::units::{Money, RequestId, Timestamp, Tokens, Window};
+use crate::tenant::TenantLimit;
+use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
 use super::{NOW, claim, claim_of, detail, money, tenant, thinking, worst};
 

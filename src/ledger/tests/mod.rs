@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use crate::catalog::WorstCase;
 use crate::tasks::Tasks;
-use crate::tenant::{Amount, Tenant, TenantLimit};
-use crate::units::{Money, RequestId, Timestamp, Tokens, Window};
+use crate::tenant::{Tenant, TenantLimit};
+use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
 use super::{AccountId, Claim, Journal, Ledger, MemoryJournal, Settings, SettlementDetail};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::ledger::{AccountId, Accounts, Amounts, Claim};
-use crate::tenant::{Amount, TenantLimit};
-use crate::units::{Money, RequestId, Timestamp, Tokens, Unit, Window};
+use crate::tenant::TenantLimit;
+use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Unit, Window};
 
 use super::{NOW, claim_of, detail, money, tenant, thinking, worst};
 
