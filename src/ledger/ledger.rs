@@ -12,7 +12,8 @@ use super::queue::{Answer, OnFailure, Queue};
 use super::writer::Writer;
 use super::{
     AccountId, Accounts, Claim, Closed, Dispatched, Entry, How, Journal, JournalError, LedgerError,
-    LedgerStats, Line, Observer, Refused, Reservation, Resolved, Settings, SettlementDetail, Settling, Totals,
+    LedgerStats, Line, Observer, Refused, Reservation, Resolved, Settings, SettlementDetail, Settling,
+    Totals,
 };
 
 /// The ledger. Clones share it.

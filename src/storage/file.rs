@@ -7,7 +7,7 @@ use super::StorageError;
 
 /// Holds off other processes until it is dropped, or the process dies.
 ///
-/// It locks a file beside the database: closing a handle to the database itself would release SQLite's locks.
+/// It locks a file beside the database: closing a handle to the database itself would release the database's own locks.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,

@@ -45,7 +45,8 @@ struct Model(Vec<Row>);
 impl Model {
     fn used(&self, account: usize, limit: TenantLimit, now: Timestamp) -> u64 {
         let start = limit.window.start(now);
-        let rows = self.0.iter().filter(|row| row.account == account && limit.window.start(row.admitted) == start);
+        let rows =
+            self.0.iter().filter(|row| row.account == account && limit.window.start(row.admitted) == start);
         let used = rows.map(|row| row.spent.unwrap_or(row.held));
         used.map(|used| if limit.max.unit() == Unit::Money { used.0 } else { used.1 }).sum()
     }

@@ -125,7 +125,8 @@ async fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
 async fn a_file_that_is_no_database_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stint.db");
-    std::fs::write(&path, "something else entirely, and long enough to have had a header of its own").unwrap();
+    std::fs::write(&path, "something else entirely, and long enough to have had a header of its own")
+        .unwrap();
     let refused = SqliteJournal::open(&settings(&path)).await.unwrap_err();
     assert!(matches!(refused, StorageError::Open { .. }), "{refused:?}");
     assert!(refusal(folder.path()).await.starts_with("cannot create"));
@@ -146,7 +147,8 @@ async fn only_the_owner_may_read_the_files() {
 #[test]
 fn every_migration_in_the_folder_is_embedded() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/sqlite");
-    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let files =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut files: Vec<String> = files.collect();
     files.sort();
     let embedded: Vec<String> =
