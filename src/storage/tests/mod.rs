@@ -103,6 +103,12 @@ async fn a_second_process_on_the_same_file_is_refused() {
     let journal = open(&path).await;
     let expected = format!("another stint process uses {}", path.display());
     assert!(refusal(&path).await.starts_with(&expected));
+    #[cfg(unix)]
+    {
+        let alias = folder.path().join("alias.db");
+        std::os::unix::fs::symlink(&path, &alias).unwrap();
+        assert!(refusal(&alias).await.starts_with("another stint process"));
+    }
     drop(journal);
     open(&path).await;
 }
@@ -129,7 +135,9 @@ async fn a_file_that_is_no_database_is_refused() {
         .unwrap();
     let refused = SqliteJournal::open(&settings(&path)).await.unwrap_err();
     assert!(matches!(refused, StorageError::Open { .. }), "{refused:?}");
-    assert!(refusal(folder.path()).await.starts_with("cannot create"));
+    let no_file = folder.path().join("folder");
+    std::fs::create_dir(&no_file).unwrap();
+    assert!(refusal(&no_file).await.starts_with("cannot open"));
 }
 
 #[cfg(unix)]
