@@ -127,6 +127,7 @@ async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), S
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
     let path = path.to_owned();
+    // Its `run` would make this future impossible to spawn ("not general enough").
     match Migrator::with_migrations(migrations.collect()).run_direct(None, connection, false).await {
         Ok(()) => Ok(()),
         Err(MigrateError::VersionMissing(version)) => Err(StorageError::Newer { path, version }),

@@ -62,6 +62,14 @@ async fn the_journal_in_sqlite_conforms() {
 }
 
 #[tokio::test]
+async fn a_journal_may_be_opened_in_a_task() {
+    let (tasks, path) = (Tasks::default(), Path::new(":memory:"));
+    let settings = settings(path);
+    tasks.spawn(async move { drop(super::open(&settings).await.unwrap()) });
+    assert!(tasks.drain(std::time::Duration::from_secs(60)).await);
+}
+
+#[tokio::test]
 async fn what_was_appended_is_there_after_opening_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/folder/stint.db");
