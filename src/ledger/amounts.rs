@@ -76,10 +76,7 @@ impl Amounts {
     /// The nearest amounts that one entry can hold.
     #[must_use]
     pub(super) fn clamped(self) -> Amounts {
-        Amounts {
-            money: self.money.min(Money(ENTRY_MAX)),
-            thinking: self.thinking.min(Tokens(ENTRY_MAX)),
-        }
+        Amounts { money: self.money.min(Money(ENTRY_MAX)), thinking: self.thinking.min(Tokens(ENTRY_MAX)) }
     }
 }
 

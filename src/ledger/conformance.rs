@@ -98,7 +98,9 @@ async fn a_batch_is_taken_whole_or_not_at_all(journal: &dyn Journal) {
 
 async fn sums_are_by_account_and_time_of_admission(journal: &dyn Journal) {
     let mut entries = Vec::new();
-    for (account, admitted, money) in [("a", 5_000, 1), ("a", 6_000, 2), ("b", 6_000, 1 << 53), ("b", 6_001, 1)] {
+    for (account, admitted, money) in
+        [("a", 5_000, 1), ("a", 6_000, 2), ("b", 6_000, 1 << 53), ("b", 6_001, 1)]
+    {
         let row = dispatched(account, admitted, amounts(money, 0));
         entries.push(Entry::Resolved(resolved(&row, How::Settled, amounts(money, 10))));
         entries.push(Entry::Dispatched(row));

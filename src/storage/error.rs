@@ -9,7 +9,9 @@ pub enum StorageError {
     #[error("another stint process uses {0}: stop it, or give this one a database of its own")]
     InUse(PathBuf),
     /// A newer version of Stint wrote it.
-    #[error("{path} was written by a newer stint (its migration {version} is unknown here): upgrade this one")]
+    #[error(
+        "{path} was written by a newer stint (its migration {version} is unknown here): upgrade this one"
+    )]
     Newer {
         /// The database.
         path: PathBuf,
@@ -29,7 +31,7 @@ pub enum StorageError {
     Open {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// What the database said.
         source: sqlx::Error,
     },
     /// Its tables cannot be brought up to date.

@@ -7,7 +7,7 @@ use crate::catalog::Prices;
 use crate::ledger::{AccountId, Amounts, Dispatched, Extended, Resolved, Total};
 use crate::units::{Money, Price, RequestId, Timestamp, Tokens};
 
-/// Rows in one statement: SQLite takes 32,766 values, and a resolution has 15.
+/// Rows in one statement: the database takes 32,766 values, and a resolution has 15.
 const ROWS_MAX: usize = 1024;
 
 type Statement = QueryBuilder<Sqlite>;

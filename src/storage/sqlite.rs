@@ -1,4 +1,4 @@
-//! The embedded default: one SQLite file in WAL mode, one connection that writes, one that reads.
+//! The embedded default: one `SQLite` file in WAL mode, one connection that writes, one that reads.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +26,7 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 pub(super) const MIGRATIONS: &[(i64, &str, &str)] =
     &[(1, "ledger", include_str!("../../migrations/sqlite/0001_ledger.sql"))];
 
-/// The journal in a SQLite file, which it keeps from other processes until it is dropped.
+/// The journal in a `SQLite` file, which it keeps from other processes until it is dropped.
 ///
 /// A future of `append` should be left to end; one that is dropped is rolled back before the next begins.
 #[derive(Debug)]
@@ -127,6 +127,7 @@ async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), S
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
     let path = path.to_owned();
+    // Its `run` would make this future impossible to spawn ("not general enough").
     match Migrator::with_migrations(migrations.collect()).run_direct(None, connection, false).await {
         Ok(()) => Ok(()),
         Err(MigrateError::VersionMissing(version)) => Err(StorageError::Newer { path, version }),

@@ -85,7 +85,10 @@ fn a_request_is_charged_to_the_window_of_its_admission() {
     let later = NOW + Duration::from_secs(60);
     accounts.reserve(claim_of("key", 100, 0, later)).unwrap();
     check(&accounts, later, &[(0, 100), (0, 180)]);
-    assert_eq!(shortfall(accounts.extend(id, worst(21, 0)).map(drop).map_err(refused)).2, Amount::Money(Money(20)));
+    assert_eq!(
+        shortfall(accounts.extend(id, worst(21, 0)).map(drop).map_err(refused)).2,
+        Amount::Money(Money(20))
+    );
     accounts.extend(id, worst(20, 0)).unwrap();
     accounts.dispatch(id).unwrap();
     accounts.settle(id, Amounts { money: Money(95), ..Amounts::ZERO }, detail(), later).unwrap();

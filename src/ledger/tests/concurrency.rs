@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Barrier;
 
-use crate::ledger::{Journal, MemoryJournal, Refused};
+use crate::ledger::{Journal, MemoryJournal, Refused, Reservation};
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
@@ -63,7 +63,7 @@ async fn one_commit_takes_all_that_arrived_during_the_last() {
         while journal.batches().is_empty() {
             tokio::task::yield_now().await;
         }
-        futures_util::future::join_all(others.iter_mut().map(|other| other.dispatch())).await
+        futures_util::future::join_all(others.iter_mut().map(Reservation::dispatch)).await
     };
     let (first, others) = tokio::join!(first, others);
     assert!(first.is_ok() && others.iter().all(Result::is_ok));

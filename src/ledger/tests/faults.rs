@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ledger::{Journal, Ledger, LedgerError, MemoryJournal, Settings};
+use crate::ledger::{Journal, Ledger, LedgerError, MemoryJournal, Reservation, Settings};
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
@@ -94,7 +94,7 @@ async fn the_queue_to_the_journal_is_bounded() {
     let ledger = Ledger::open(&tasks, journal.clone(), Arc::new(()), settings, super::NOW).await.unwrap();
     ledger.declare([&super::tenant("key", &[])]);
     let mut reservations: Vec<_> = (0..3).map(|_| ledger.reserve(claim(1, 0)).unwrap()).collect();
-    let dispatches = reservations.iter_mut().map(|reservation| reservation.dispatch());
+    let dispatches = reservations.iter_mut().map(Reservation::dispatch);
     let answers = futures_util::future::join_all(dispatches);
     tokio::pin!(answers);
     assert!(futures_util::poll!(&mut answers).is_pending());

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use proptest::prelude::*;
 
-use crate::ledger::{AccountId, Accounts, Amounts, Claim};
-use crate::tenant::TenantLimit;
+use crate::ledger::account::WINDOWS;
+use crate::ledger::{AccountId, Accounts, Amounts, Entry, Journal, MemoryJournal};
+use crate::tenant::{Tenant, TenantLimit};
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Unit, Window};
 
 use super::{NOW, claim_of, detail, money, tenant, thinking, worst};
@@ -45,7 +47,8 @@ struct Model(Vec<Row>);
 impl Model {
     fn used(&self, account: usize, limit: TenantLimit, now: Timestamp) -> u64 {
         let start = limit.window.start(now);
-        let rows = self.0.iter().filter(|row| row.account == account && limit.window.start(row.admitted) == start);
+        let rows =
+            self.0.iter().filter(|row| row.account == account && limit.window.start(row.admitted) == start);
         let used = rows.map(|row| row.spent.unwrap_or(row.held));
         used.map(|used| if limit.max.unit() == Unit::Money { used.0 } else { used.1 }).sum()
     }
@@ -75,54 +78,58 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestamp) {
+/// Does it in both, and returns what has to be journalled.
+fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestamp) -> Vec<Entry> {
     let open: Vec<usize> = (0..model.0.len()).filter(|at| model.0[*at].spent.is_none()).collect();
-    let pick = |which: usize| open.get(which % open.len().max(1)).copied();
-    match *op {
-        Op::Wait { seconds } => *now = *now + Duration::from_secs(seconds),
-        Op::Reserve { account, nanos, tokens } => {
-            let claim = claim_of(NAMES[account], nanos, tokens, *now);
-            let fits = model.fits(account, (nanos, tokens), *now);
-            assert_eq!(accounts.reserve(Claim { ..claim.clone() }).is_ok(), fits);
-            let row = Row {
-                account,
-                id: claim.id,
-                admitted: *now,
-                held: (nanos, tokens),
-                spent: None,
-                is_dispatched: false,
-            };
-            model.0.extend(fits.then_some(row));
+    let which = match *op {
+        Op::Wait { seconds } => {
+            *now = *now + Duration::from_secs(seconds);
+            return Vec::new();
         }
-        Op::Extend { which, nanos, tokens } => {
-            let Some(at) = pick(which) else { return };
-            let row = model.0[at].clone();
+        Op::Reserve { account, nanos, tokens } => {
+            let (claim, held) = (claim_of(NAMES[account], nanos, tokens, *now), (nanos, tokens));
+            let row = Row { account, id: claim.id, admitted: *now, held, spent: None, is_dispatched: false };
+            let fits = model.fits(account, held, *now);
+            assert_eq!(accounts.reserve(claim).is_ok(), fits);
+            model.0.extend(fits.then_some(row));
+            return Vec::new();
+        }
+        Op::Extend { which, .. } | Op::Dispatch { which } | Op::Settle { which, .. } | Op::Void { which } => {
+            which
+        }
+    };
+    let Some(at) = open.get(which % open.len().max(1)).copied() else { return Vec::new() };
+    let row = model.0[at].clone();
+    let (row, closed) = match *op {
+        Op::Extend { nanos, tokens, .. } => {
             let fits = model.fits(row.account, (nanos, tokens), row.admitted);
-            assert_eq!(accounts.extend(row.id, worst(nanos, tokens)).is_ok(), fits);
+            let extended = accounts.extend(row.id, worst(nanos, tokens));
+            assert_eq!(extended.is_ok(), fits);
             if fits {
                 model.0[at].held = (row.held.0 + nanos, row.held.1 + tokens);
             }
+            return extended.ok().flatten().into_iter().collect();
         }
-        Op::Dispatch { which } => {
-            let Some(at) = pick(which) else { return };
-            accounts.dispatch(model.0[at].id).unwrap();
-            accounts.dispatched(model.0[at].id).unwrap();
+        Op::Dispatch { .. } => {
+            let entry = accounts.dispatch(row.id).unwrap();
+            accounts.dispatched(row.id).unwrap();
             model.0[at].is_dispatched = true;
+            return vec![entry];
         }
-        Op::Settle { which, nanos, tokens } => {
-            let Some(at) = pick(which) else { return };
+        Op::Settle { nanos, tokens, .. } => {
             let spent = Amounts { money: Money(nanos), thinking: Tokens(tokens) };
-            let closed = accounts.settle(model.0[at].id, spent, detail(), *now).unwrap();
-            assert_eq!(closed.overrun.money.0, nanos.saturating_sub(model.0[at].held.0));
-            model.0[at].spent = Some((nanos, tokens));
+            let closed = accounts.settle(row.id, spent, detail(), *now).unwrap();
+            assert_eq!(closed.overrun.money.0, nanos.saturating_sub(row.held.0));
+            (Row { spent: Some((nanos, tokens)), ..row }, closed)
         }
-        Op::Void { which } => {
-            let Some(at) = pick(which) else { return };
-            let closed = accounts.void(model.0[at].id, *now).unwrap();
-            assert_eq!(closed.entries.len(), usize::from(model.0[at].is_dispatched));
-            model.0[at].spent = Some((0, 0));
+        _ => {
+            let closed = accounts.void(row.id, *now).unwrap();
+            assert_eq!(closed.entries.len(), usize::from(row.is_dispatched));
+            (Row { spent: Some((0, 0)), ..row }, closed)
         }
-    }
+    };
+    model.0[at] = row;
+    closed.entries
 }
 
 fn agree(accounts: &Accounts, model: &Model, now: Timestamp) {
@@ -145,14 +152,31 @@ proptest! {
         let (mut accounts, mut model, mut now) = (Accounts::default(), Model::default(), NOW);
         let tenants: Vec<_> = limits().iter().zip(NAMES).map(|(limits, name)| tenant(name, limits)).collect();
         accounts.declare(&tenants);
+        let mut entries = Vec::new();
         for op in &ops {
-            apply(&mut accounts, &mut model, op, &mut now);
+            entries.extend(apply(&mut accounts, &mut model, op, &mut now));
             agree(&accounts, &model, now);
         }
-        accounts.expire(now + Duration::from_secs(3600));
+        entries.extend(accounts.expire(now + Duration::from_secs(3600)).into_iter().flat_map(|one| one.entries));
         prop_assert_eq!(accounts.open(), 0);
         for totals in accounts.totals() {
             prop_assert_eq!(totals.reserved, Amounts::ZERO);
         }
+        same_after_a_restart(&accounts, &tenants, &entries, now);
+    }
+}
+
+fn same_after_a_restart(accounts: &Accounts, tenants: &[Tenant], entries: &[Entry], now: Timestamp) {
+    let (mut restarted, journal) = (Accounts::default(), MemoryJournal::default());
+    journal.append(entries).now_or_never().unwrap().unwrap();
+    assert_eq!(journal.unresolved().now_or_never().unwrap().unwrap(), []);
+    restarted.declare(tenants);
+    for window in WINDOWS {
+        let spent = journal.spent(window.start(now)).now_or_never().unwrap().unwrap();
+        restarted.recover(window, &spent, now);
+    }
+    assert_eq!(restarted.totals(), accounts.totals());
+    for name in NAMES.map(AccountId::new) {
+        assert_eq!(restarted.statement(&name, now), accounts.statement(&name, now));
     }
 }

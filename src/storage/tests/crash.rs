@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::ledger::Journal;
+use crate::ledger::conformance::{amounts, dispatched};
+use crate::ledger::{Entry, Journal};
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
@@ -87,4 +88,28 @@ fn settle_and_kill(folder: &std::path::Path, settlements: u64) -> u64 {
     child.wait().unwrap();
     assert!(told >= settlements, "the process ended by itself after {told}");
     told
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_anywhere_in_its_last_commit_opens_with_all_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, log) = (folder.path().join("stint.db"), folder.path().join("stint.db-wal"));
+    let journal = open(&path).await;
+    let length = || usize::try_from(log.metadata().unwrap().len()).unwrap();
+    let mut lengths = Vec::new();
+    for _ in 0..3 {
+        journal.append(&[Entry::Dispatched(dispatched("a", 1, amounts(1, 1)))]).await.unwrap();
+        lengths.push(length());
+    }
+    let (database, log) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
+    let (before, whole) = (lengths[1], lengths[2]);
+    assert!(before < whole);
+    for cut in (before..whole).step_by(509).chain([whole - 1, whole]) {
+        let copy = tempfile::tempdir().unwrap();
+        std::fs::write(copy.path().join("stint.db"), &database).unwrap();
+        std::fs::write(copy.path().join("stint.db-wal"), &log[..cut]).unwrap();
+        let journal = open(&copy.path().join("stint.db")).await;
+        let expected = if cut == whole { 3 } else { 2 };
+        assert_eq!(journal.unresolved().await.unwrap().len(), expected, "cut at {cut} of {whole}");
+    }
 }

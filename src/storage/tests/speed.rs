@@ -12,8 +12,9 @@ use super::{detail, ledger, reserve};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a measurement"]
 async fn reserve_dispatch_and_settle() {
-    for (synchronous, callers) in
-        [Synchronous::Full, Synchronous::Normal].into_iter().flat_map(|mode| [1, 16, 64, 256].map(|n| (mode, n)))
+    for (synchronous, callers) in [Synchronous::Full, Synchronous::Normal]
+        .into_iter()
+        .flat_map(|mode| [1, 16, 64, 256].map(|n| (mode, n)))
     {
         let folder = tempfile::tempdir_in(".").unwrap();
         let settings = Settings { path: folder.path().join("stint.db"), synchronous };
