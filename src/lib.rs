@@ -12,3 +12,5 @@ pub mod chat;
 
 pub mod tasks;
 pub mod units;
+
+pub mod engine;
