@@ -1,5 +1,8 @@
 //! What a model file says about its tokens.
 
+use super::error::PromptError;
+use crate::engine::Gguf;
+
 /// The kinds of tokens, as GGUF numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -39,6 +42,29 @@ const ENDS: [&str; 7] =
     ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<|return|>"];
 
 impl Vocabulary {
+    /// What a model file says. Only byte-level BPE (`gpt2`) is understood.
+    pub fn from_gguf(file: &Gguf) -> Result<Vocabulary, PromptError> {
+        let lacks = |key: &str| PromptError::Vocabulary(format!("the file has no {key}"));
+        let model = file.text("tokenizer.ggml.model").unwrap_or_default();
+        if model != "gpt2" {
+            return Err(PromptError::Vocabulary(format!("its kind {model:?} is not supported")));
+        }
+        let texts = |key: &str| file.texts(key).map(<[String]>::to_vec);
+        let kinds = file.integers("tokenizer.ggml.token_type").unwrap_or_default();
+        Ok(Vocabulary {
+            tokens: texts("tokenizer.ggml.tokens").ok_or_else(|| lacks("tokenizer.ggml.tokens"))?,
+            kinds: kinds.iter().map(|&kind| u32::try_from(kind).unwrap_or(0)).collect(),
+            merges: texts("tokenizer.ggml.merges").unwrap_or_default(),
+            pre: file.text("tokenizer.ggml.pre").unwrap_or_default().to_owned(),
+            eos: file
+                .integer("tokenizer.ggml.eos_token_id")
+                .ok_or_else(|| lacks("tokenizer.ggml.eos_token_id"))?,
+            bos: file.integer("tokenizer.ggml.bos_token_id"),
+            add_bos: file.flag("tokenizer.ggml.add_bos_token").unwrap_or(false),
+            template: file.text("tokenizer.chat_template").map(str::to_owned),
+        })
+    }
+
     /// The kind of a token.
     pub fn kind(&self, id: u32) -> Kind {
         match self.kinds.get(id as usize) {
