@@ -231,6 +231,8 @@ impl Engine {
             "it has a token that the model does not know"
         } else if hand_off.len() > HAND_OFF_MAX {
             "its hand-off is longer than 256 tokens"
+        } else if job.phases.solution == 0 && thinking.is_some_and(|thinking| !thinking.open) {
+            "it has no tokens for a solution, which may come at once where the thought is not open"
         } else if job.eos.len() > EOS_MAX {
             "it has more than 8 end-of-text tokens"
         } else if !job.sampling.temperature.is_finite() || job.sampling.temperature < 0.0 {

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
 
 use tokio::sync::mpsc;
 
@@ -98,11 +98,8 @@ impl Worker {
                 Err(_) => return false,
             }
         }
-        loop {
-            match self.inbox.try_recv() {
-                Ok(message) => self.accept(message),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
+        while let Ok(message) = self.inbox.try_recv() {
+            self.accept(message);
         }
         !self.shared.stopping.load(Ordering::Acquire)
     }
@@ -198,9 +195,10 @@ impl Worker {
 impl Running {
     /// Sends a token on. The budget's specification replays it: the device may not differ from it.
     fn hand_out(&mut self, drawn: Drawn) {
+        let banned = self.machine.banned().contains(&Some(drawn.id));
         let Some(step) = self.machine.take(drawn.id) else { return };
-        if step.id != drawn.id || Some(step.role) != drawn.role || self.machine.phase() as u32 != drawn.phase
-        {
+        let agrees = step.id == drawn.id && Some(step.role) == drawn.role;
+        if banned || !agrees || self.machine.phase() as u32 != drawn.phase {
             self.last = Some(Event::Failed(EngineError::Strayed));
             return;
         }

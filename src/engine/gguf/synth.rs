@@ -41,7 +41,7 @@ impl Default for Synth {
     }
 }
 
-/// A number from a counter: SplitMix64.
+/// A number from a counter: `SplitMix64`.
 fn mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -51,7 +51,6 @@ fn mix(state: &mut u64) -> u64 {
 }
 
 /// A number between -1 and 1.
-#[expect(clippy::cast_possible_truncation, reason = "24 bits are exact in f32")]
 pub(crate) fn noise(state: &mut u64) -> f32 {
     let bits = (mix(state) >> 40) as u32;
     bits as f32 / 8_388_608.0 - 1.0

@@ -1,4 +1,4 @@
-//! Rows of activations times a matrix of weights, each as F32, F16 or Q8_0; activations stay f32.
+//! Rows of activations times a matrix of weights, each as F32, F16 or `Q8_0`; activations stay f32.
 //!
 //! Two kernels differ only in how many tokens share one reading of the weights: one, for a
 //! sequence that runs alone, and four.

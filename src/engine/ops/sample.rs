@@ -281,7 +281,8 @@ mod tests {
                     Thinking { budget: small(pick(5)), hand_off, start, end: 2, open: pick(2) == 0 };
                 let thinking = (pick(6) > 0).then_some(thinking);
                 let eos = [vec![], vec![3], vec![3, 4]][pick(3)].clone();
-                Machine::new(Phases { thinking, solution: small(pick(5)) }, eos)
+                let least = u32::from(thinking.as_ref().is_some_and(|thinking| !thinking.open));
+                Machine::new(Phases { thinking, solution: small(pick(5)).max(least) }, eos)
             })
             .collect();
         let gpu = shared();

@@ -4,90 +4,7 @@
 //! This one is its specification and its check: the worker replays every token through it, and
 //! tests drive both with the same tokens.
 
-/// How many tokens each phase of a generation may have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phases {
-    /// The thought, for models that think; without it every token is solution.
-    pub thinking: Option<Thinking>,
-    /// Tokens of solution, the end-of-text token not counted.
-    pub solution: u32,
-}
-
-/// The thought's budget, and what begins and ends it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thinking {
-    /// Tokens of thought, tags not counted.
-    pub budget: u32,
-    /// Forced, one per step, once the budget is spent and the thought still open.
-    pub hand_off: Vec<u32>,
-    /// The token that opens a thought, where there is one.
-    pub start: Option<u32>,
-    /// The token that closes a thought.
-    pub end: u32,
-    /// Whether the prompt has already opened the thought.
-    pub open: bool,
-}
-
-/// What a token counts as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// A token of the thought.
-    Thought,
-    /// A tag that the model sampled.
-    Tag,
-    /// A token that the engine forced to close the thought.
-    HandOff,
-    /// A token of the answer.
-    Solution,
-    /// The end-of-text token.
-    End,
-}
-
-/// One token of a generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    /// The token.
-    pub id: u32,
-    /// What it counts as.
-    pub role: Role,
-}
-
-/// How a thought ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThinkingEnd {
-    /// There was none.
-    None,
-    /// The model closed it before its budget was spent.
-    Closed,
-    /// Its budget did.
-    Cut,
-    /// The model ended its text inside the thought.
-    Stopped,
-}
-
-/// How a solution ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SolutionEnd {
-    /// The model ended its text.
-    Stop,
-    /// The budget was spent.
-    Length,
-}
-
-/// The last word of a generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
-    /// How the thought ended.
-    pub thinking: ThinkingEnd,
-    /// How the solution ended; after a stopped thought, `Stop` with no tokens.
-    pub solution: SolutionEnd,
-    /// Tokens of thought.
-    pub thought_tokens: u32,
-    /// Tokens of solution.
-    pub solution_tokens: u32,
-    /// Tags, forced tokens and the end-of-text token.
-    pub overhead_tokens: u32,
-}
+use super::{Done, Phases, Role, SolutionEnd, Step, ThinkingEnd};
 
 /// Where a generation stands. The numbers are those of the sampler kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,17 +14,6 @@ pub(crate) enum Phase {
     HandOff = 2,
     Solution = 3,
     Done = 4,
-}
-
-impl Phases {
-    /// The most tokens that a generation can emit.
-    #[must_use]
-    pub fn tokens_max(&self) -> u64 {
-        let thinking = self.thinking.as_ref().map_or(0, |thinking| {
-            u64::from(!thinking.open) + u64::from(thinking.budget) + thinking.hand_off.len() as u64
-        });
-        thinking + u64::from(self.solution)
-    }
 }
 
 /// The state of one generation.
@@ -259,6 +165,7 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Thinking;
     use super::*;
 
     const START: u32 = 1;
@@ -347,5 +254,32 @@ mod tests {
         assert_eq!(machine.banned(), [None, None]);
         machine.take(END);
         assert_eq!(machine.banned(), [Some(START), Some(END)]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_phase_outgrows_its_budget_and_none_lasts_forever(
+            budget in 0u32..6, solution in 0u32..6, open: bool, thinks: bool,
+            hand_off in proptest::collection::vec(5u32..9, 0..4),
+            samples in proptest::collection::vec(0u32..8, 32),
+        ) {
+            let thinking = Thinking { budget, hand_off: hand_off.clone(), start: Some(START), end: END, open };
+            // The engine refuses the one combination that could not keep its word.
+            let solution = solution.max(u32::from(thinks && !open));
+            let phases = Phases { thinking: thinks.then_some(thinking), solution };
+            let most = phases.tokens_max();
+            let mut machine = Machine::new(phases, vec![EOS]);
+            let steps: Vec<_> = samples.iter().map_while(|sample| machine.take(*sample)).collect();
+            let done = machine.done().expect("32 samples end any of these");
+            let ids = |role| steps.iter().filter(|s| s.role == role).map(|s| s.id).collect::<Vec<_>>();
+            assert!(done.thought_tokens <= budget && done.solution_tokens <= solution);
+            assert!(steps.len() as u64 <= most.max(1));
+            assert_eq!(ids(Role::Thought).len(), done.thought_tokens as usize);
+            assert_eq!(ids(Role::Solution).len(), done.solution_tokens as usize);
+            let cut = done.thinking == ThinkingEnd::Cut;
+            assert_eq!(ids(Role::HandOff), if cut { hand_off } else { vec![] });
+            assert!(!cut || done.thought_tokens == budget);
+            assert!(done.solution == SolutionEnd::Stop || done.solution_tokens == solution);
+        }
     }
 }
