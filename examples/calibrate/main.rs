@@ -73,7 +73,7 @@ fn document(calibration: &Calibration, command: &str) -> Result<String, Box<dyn 
     Ok(format!(
         "# What estimate knows of models before it has learned anything. Written by\n#\n#     {command} > \
          src/estimate/calibration.toml\n#\n# The prior is a judgement; the model's own coefficients are fitted to its \
-         traces.\n\n{}",
+         traces (for the embedded\n# reasoner, those of models/train/traces.py).\n\n{}",
         toml::to_string(&rounded)?
     ))
 }
