@@ -4,6 +4,7 @@
 //! a model's numbers. What the text cannot tell is not guessed at: it stays in the spread of the length.
 
 mod classify;
+mod cue;
 mod domain;
 mod features;
 mod fit;
