@@ -19,6 +19,8 @@ use stint::estimate::{Trace, fit};
 
 /// Every so manieth trace is held out.
 const HELD_OUT: usize = 5;
+/// Fewer say too little about fourteen weights.
+const TRACES_LEAST: usize = 300;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: calibrate MODEL TRACES.jsonl".into());
     };
     let traces = traces::read(path)?;
+    if traces.len() < TRACES_LEAST {
+        return Err(format!("{path} has {} traces, a fit takes {TRACES_LEAST} at least", traces.len()).into());
+    }
     let (held_out, fitted) = split(&traces);
     report::write(&mut std::io::stderr(), &fit(&fitted), &held_out)?;
     let calibration = Calibration { prior: prior(), models: [(model.as_str().into(), fit(&traces))].into() };
@@ -73,7 +78,7 @@ fn document(calibration: &Calibration, command: &str) -> Result<String, Box<dyn 
     Ok(format!(
         "# What estimate knows of models before it has learned anything. Written by\n#\n#     {command} > \
          src/estimate/calibration.toml\n#\n# The prior is a judgement; the model's own coefficients are fitted to its \
-         traces.\n\n{}",
+         traces (for the embedded\n# reasoner, those of models/train/traces.py).\n\n{}",
         toml::to_string(&rounded)?
     ))
 }

@@ -159,3 +159,23 @@ impl Calibration {
         self.models.get(name).unwrap_or(&self.prior)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_read_by_name_and_an_absent_one_is_zero() {
+        let weights: Features = toml::from_str("bias = 2.0\nsteps = 0.5").unwrap();
+        assert!((weights.0.iter().sum::<f64>() - 2.5).abs() < 1e-12);
+        assert!((weights[Feature::Steps] - 0.5).abs() < 1e-12);
+        assert!(toml::from_str::<Features>("stepps = 0.5").is_err());
+    }
+
+    #[test]
+    fn features_stand_where_their_order_says() {
+        for (i, feature) in Feature::ALL.into_iter().enumerate() {
+            assert_eq!(feature as usize, i);
+        }
+    }
+}

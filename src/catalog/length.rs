@@ -34,7 +34,7 @@ impl LogNormal {
         (self.mu + Z99 * self.sigma()).exp()
     }
 
-    /// E[L] = exp(mu + sigma²/2).
+    /// `E[L] = exp(mu + sigma²/2)`.
     pub fn mean(&self) -> f64 {
         (self.mu + self.sigma().powi(2) / 2.0).exp()
     }
@@ -44,8 +44,8 @@ impl LogNormal {
         if t > 0.0 { normal(self.z(t)) } else { 0.0 }
     }
 
-    /// E[min(L, t)], what a budget of `t` is expected to take: E[L]·Φ(z − sigma) + t·(1 − Φ(z)) with
-    /// z = (ln t − mu)/sigma, the lognormal's partial expectation (Johnson, Kotz, Balakrishnan, *Continuous
+    /// `E[min(L, t)]`, what a budget of `t` is expected to take: `E[L]·Φ(z − sigma) + t·(1 − Φ(z))` with
+    /// `z = (ln t − mu)/sigma`, the lognormal's partial expectation (Johnson, Kotz, Balakrishnan, *Continuous
     /// Univariate Distributions* 1, ch. 14).
     pub fn mean_within(&self, t: f64) -> f64 {
         if t <= 0.0 {
@@ -56,7 +56,7 @@ impl LogNormal {
         (mean * normal(z - self.sigma()) + t * normal(-z)).min(mean).min(t)
     }
 
-    /// E[L | L > t], how long the thoughts are that a budget of `t` cuts: E[L]·Φ(sigma − z)/Φ(−z). Never
+    /// `E[L | L > t]`, how long the thoughts are that a budget of `t` cuts: `E[L]·Φ(sigma − z)/Φ(−z)`. Never
     /// less than `t`.
     pub fn mean_beyond(&self, t: f64) -> f64 {
         if t <= 0.0 {

@@ -36,7 +36,8 @@ pub struct Offer {
     pub worst: WorstCase,
     /// The expected time to the whole answer, in seconds.
     pub seconds: f64,
-    /// worth·success − λ·cost − ν·time, in dollars: what the plan ranks by.
+    /// worth·success − λ·cost − ν·time, in dollars, at the route's own worth; a stated preference weighs success
+    /// otherwise.
     pub value: f64,
 }
 

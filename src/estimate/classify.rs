@@ -2,7 +2,7 @@
 
 use crate::catalog::TaskClass;
 
-use super::features::{is_code, one_of};
+use super::cue::Cue;
 use super::text::{Lexeme, Text};
 
 /// The class of a request, by the first rule that holds.
@@ -23,7 +23,7 @@ pub(super) fn class_of(has_tools: bool, text: &Text) -> TaskClass {
     }
 }
 
-/// What the words hint at.
+/// What words and signs hint at.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent hints, each one a rule's condition")]
 struct Cues {
@@ -44,12 +44,13 @@ impl Cues {
                 Lexeme::Sign('{' | '}' | ';' | '`') => code += 1,
                 Lexeme::Sign('-' | '−') if numbers > 0 => signs += 1,
                 Lexeme::Sign(_) => {}
-                Lexeme::Word(word) => {
-                    code += 2 * u32::from(is_code(word));
-                    cues.extracts |= one_of(word, &EXTRACTING);
-                    cues.proves |= one_of(word, &PROVING);
-                    asks |= one_of(word, &ASKING);
-                }
+                Lexeme::Word(word) => match Cue::of(word) {
+                    Some(Cue::Code) => code += 2,
+                    Some(Cue::Extract) => cues.extracts = true,
+                    Some(Cue::Proof) => cues.proves = true,
+                    Some(Cue::Amount | Cue::Compare) => asks = true,
+                    Some(Cue::Rate) | None => {}
+                },
             }
         }
         cues.code = code >= 4;
@@ -57,12 +58,6 @@ impl Cues {
         cues
     }
 }
-
-const EXTRACTING: [&str; 5] = ["extract", "summarize", "summarise", "summary", "quote"];
-const PROVING: [&str; 8] =
-    ["prove", "theorem", "integral", "derivative", "equation", "polynomial", "probability", "modulo"];
-const ASKING: [&str; 10] =
-    ["many", "much", "calculate", "compute", "larger", "bigger", "greater", "smaller", "sum", "solve"];
 
 /// Lines that open like one of several options: `A)`, `b.`, `(C)`, `D:`.
 fn options(text: &str) -> usize {

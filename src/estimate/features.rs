@@ -2,6 +2,7 @@
 
 use crate::catalog::{Feature, Features};
 
+use super::cue::Cue;
 use super::text::{Lexeme, Text};
 
 /// The features of a question that stands alone, as the fit takes them.
@@ -71,9 +72,12 @@ impl Counts {
 
     fn word(&mut self, word: &str) {
         self.words += 1;
-        self.code += usize::from(is_code(word));
-        self.rates += usize::from(one_of(word, &RATES));
-        self.compares |= one_of(word, &COMPARING);
+        match Cue::of(word) {
+            Some(Cue::Rate) => self.rates += 1,
+            Some(Cue::Compare) => self.compares = true,
+            Some(Cue::Code) => self.code += 1,
+            Some(Cue::Amount | Cue::Proof | Cue::Extract) | None => {}
+        }
         self.operand = None;
         self.factor = None;
     }
@@ -106,42 +110,6 @@ impl Counts {
         }
         self.operand = None;
     }
-}
-
-const COMPARING: [&str; 8] =
-    ["larger", "bigger", "greater", "smaller", "less", "largest", "smallest", "compare"];
-
-const RATES: [&str; 14] = [
-    "per", "each", "every", "times", "rows", "boxes", "packs", "bags", "day", "days", "week", "weeks",
-    "hour", "hours",
-];
-
-/// True where the word, in any case, is one of those.
-pub(super) fn one_of(word: &str, words: &[&str]) -> bool {
-    words.iter().any(|known| word.eq_ignore_ascii_case(known))
-}
-
-/// True for words that hardly occur outside programs.
-pub(super) fn is_code(word: &str) -> bool {
-    matches!(
-        word,
-        "fn" | "def"
-            | "impl"
-            | "struct"
-            | "const"
-            | "return"
-            | "async"
-            | "await"
-            | "println"
-            | "printf"
-            | "nullptr"
-            | "elif"
-            | "lambda"
-            | "enum"
-            | "func"
-            | "void"
-            | "import"
-    ) || (word.contains('_') && word.len() > 3)
 }
 
 #[cfg(test)]

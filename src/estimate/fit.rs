@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalog::{Domain, Features, LogNormal, ModelCalibration, ModelDemand, TaskClass};
-use crate::units::{Chance, Tokens};
+use crate::catalog::{Domain, Features, ModelCalibration, ModelDemand, TaskClass};
+use crate::units::Tokens;
 
 use super::solve::{Observation, least_squares, logistic};
 use super::text::{Lexeme, Text};
-use super::{LENGTH_MAX, classify, features, mean};
+use super::{classify, demand, features, mean};
 
 /// A word counts as known when this many questions had it.
 const WORD_SEEN: usize = 3;
@@ -56,7 +56,7 @@ impl Trace {
 }
 
 /// Fits all coefficients: least squares for ln L (no trace is censored), logistic regression for the chances
-/// at both ends, and the bend between them by likelihood over a grid.
+/// at both ends, and the bend between them by likelihood over a grid. It takes some hundreds of traces.
 pub fn fit(traces: &[Trace]) -> ModelCalibration {
     let rows: Vec<Features> = traces.iter().map(|trace| features(&trace.question)).collect();
     let pairs = || rows.iter().copied().zip(traces);
@@ -105,22 +105,6 @@ fn log_likelihood(demand: &ModelDemand, trace: &Trace) -> f64 {
         if cut.right { right } else { 1.0 - right }
     };
     trace.real_cuts().map(|cut| chance(cut).ln()).sum()
-}
-
-/// What the coefficients say of a question that is familiar.
-pub fn demand(calibration: &ModelCalibration, row: &Features) -> ModelDemand {
-    let chance = |weights| Chance::new(super::logistic(row.dot(weights)));
-    ModelDemand {
-        thinking: LogNormal {
-            mu: row.dot(&calibration.thinking).clamp(0.0, LENGTH_MAX.ln()),
-            sigma: calibration.sigma,
-        },
-        solution: Tokens::round(calibration.solution),
-        prompt: Tokens::ZERO,
-        done: chance(&calibration.done),
-        blind: chance(&calibration.blind),
-        bend: calibration.bend,
-    }
 }
 
 fn domain(traces: &[Trace]) -> Domain {

@@ -4,6 +4,7 @@
 //! a model's numbers. What the text cannot tell is not guessed at: it stays in the spread of the length.
 
 mod classify;
+mod cue;
 mod domain;
 mod features;
 mod fit;
@@ -18,7 +19,7 @@ use crate::chat::Request;
 use crate::units::{Chance, Difficulty, Tokens};
 
 pub use features::features;
-pub use fit::{Cut, Trace, demand, fit};
+pub use fit::{Cut, Trace, fit};
 
 use text::Text;
 
@@ -52,6 +53,23 @@ pub fn shipped() -> Result<Calibration, toml::de::Error> {
     toml::from_str(include_str!("calibration.toml"))
 }
 
+/// What a model's coefficients say of a request with these features, if it is of the kind that they were
+/// fitted on. The prompt is not counted.
+pub fn demand(calibration: &ModelCalibration, features: &Features) -> ModelDemand {
+    let chance = |weights| Chance::new(logistic(features.dot(weights)));
+    ModelDemand {
+        thinking: LogNormal {
+            mu: features.dot(&calibration.thinking).clamp(0.0, LENGTH_MAX.ln()),
+            sigma: calibration.sigma,
+        },
+        solution: Tokens::round(calibration.solution.max(1.0)),
+        prompt: Tokens::ZERO,
+        done: chance(&calibration.done),
+        blind: chance(&calibration.blind),
+        bend: calibration.bend,
+    }
+}
+
 /// A request as the linear models see it.
 struct View<'a> {
     text: &'a Text,
@@ -61,19 +79,10 @@ struct View<'a> {
 
 impl View<'_> {
     fn model(&self, calibration: &ModelCalibration, prompt: Tokens) -> ModelDemand {
+        let plain = demand(calibration, self.features);
         let familiar = domain::familiarity(&calibration.domain, self.class, self.text);
-        let chance = |weights| Chance::new(logistic(self.features.dot(weights)) * familiar);
-        ModelDemand {
-            thinking: LogNormal {
-                mu: self.features.dot(&calibration.thinking).clamp(0.0, LENGTH_MAX.ln()),
-                sigma: calibration.sigma,
-            },
-            solution: Tokens::round(calibration.solution.max(1.0)),
-            prompt,
-            done: chance(&calibration.done),
-            blind: chance(&calibration.blind),
-            bend: calibration.bend,
-        }
+        let shrunk = |chance: Chance| Chance::new(chance.get() * familiar);
+        ModelDemand { prompt, done: shrunk(plain.done), blind: shrunk(plain.blind), ..plain }
     }
 
     fn confidence(&self, calibration: &ModelCalibration) -> f64 {

@@ -111,7 +111,8 @@ impl Gateway {
             return Err(Refusal::TooManyChoices { asked: request.choices, most });
         }
         let retry_after = Duration::from_secs(1);
-        let place = self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })?;
+        let place =
+            self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })?;
         let id = RequestId::new();
         let considered = self.consider(request)?;
         let (plan, reservation) = self.reserve(tenant, id, &considered)?;
@@ -141,7 +142,8 @@ impl Gateway {
     /// Estimates the demand and looks at the market.
     fn consider(&self, request: Request) -> Result<Considered, Refusal> {
         let catalog = &self.parts.catalog;
-        let route = catalog.route(&request.model).ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
+        let route =
+            catalog.route(&request.model).ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
         let models: Vec<Arc<Model>> = catalog.candidates(&route).cloned().collect();
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
         let mut market = Market::default();
@@ -156,14 +158,24 @@ impl Gateway {
 
     /// Plans on what is left and reserves the first offer. Another request may take it in between: then the
     /// plan is made once more.
-    fn reserve(&self, tenant: &Tenant, id: RequestId, on: &Considered) -> Result<(Plan, Reservation), Refusal> {
+    fn reserve(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        on: &Considered,
+    ) -> Result<(Plan, Reservation), Refusal> {
         match self.try_reserve(tenant, id, on) {
             Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on),
             reserved => reserved,
         }
     }
 
-    fn try_reserve(&self, tenant: &Tenant, id: RequestId, on: &Considered) -> Result<(Plan, Reservation), Refusal> {
+    fn try_reserve(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        on: &Considered,
+    ) -> Result<(Plan, Reservation), Refusal> {
         let now = Timestamp::now();
         let account = AccountId::new(tenant.name.clone());
         let models: Vec<&Model> = on.models.iter().map(AsRef::as_ref).collect();
@@ -180,7 +192,8 @@ impl Gateway {
         let offer = &plan.best;
         let expires = now + self.time(&on.request) + EXPIRY_MARGIN;
         let prices = self.prices(&offer.model);
-        let reservation = self.parts.ledger.reserve(Claim { account, id, worst: offer.worst, prices, now, expires })?;
+        let reservation =
+            self.parts.ledger.reserve(Claim { account, id, worst: offer.worst, prices, now, expires })?;
         Ok((plan, reservation))
     }
 

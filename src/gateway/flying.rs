@@ -75,7 +75,10 @@ impl Flying {
             self.give_up(offer, &landing, &progress, &mut lost);
             let more = shortfall(next.worst, lost, held);
             match reservation.extend(more).await {
-                Ok(()) => held = WorstCase { money: held.money + more.money, thinking: held.thinking + more.thinking },
+                Ok(()) => {
+                    held =
+                        WorstCase { money: held.money + more.money, thinking: held.thinking + more.thinking }
+                }
                 // What does not fit any more is not tried; the first failure stands.
                 Err(_) => return self.land(offer, landing, &[], reservation, (held, lost), reports).await,
             }
@@ -86,7 +89,9 @@ impl Flying {
     /// Runs every choice of an offer at once, until all have ended, one has failed, or the caller is gone.
     async fn run(&self, offer: &Offer, progress: &mut [Progress], reports: &mpsc::Sender<Report>) -> Landing {
         let Some(backend) = self.parts.backends.get(&offer.model) else {
-            return Landing::Failed(Failure::new(crate::backend::Fault::Backend, "no backend serves it").unsent());
+            return Landing::Failed(
+                Failure::new(crate::backend::Fault::Backend, "no backend serves it").unsent(),
+            );
         };
         let _aloft = observe::Aloft::new(&self.parts.metrics, &offer.model);
         let seed = self.request.sampling.seed.unwrap_or_else(|| self.id.seed());
@@ -198,7 +203,8 @@ impl Flying {
                 Report::Failed(Refusal::Failed(failure))
             }
             Landing::Finished(finishes) => {
-                let choices = finishes.into_iter().zip(spent).map(|(finish, spent)| Settled { finish, spent });
+                let choices =
+                    finishes.into_iter().zip(spent).map(|(finish, spent)| Settled { finish, spent });
                 Report::Done(Box::new(Receipt {
                     id: self.id,
                     model: offer.model.clone(),

@@ -7,7 +7,11 @@ use crate::chat::{Part, Request};
 
 /// The capabilities without which the request cannot be served as it was meant.
 pub(super) fn of(request: &Request) -> Needs {
-    let images = request.messages.iter().flat_map(|message| &message.content).any(|part| matches!(part, Part::Other(_)));
+    let images = request
+        .messages
+        .iter()
+        .flat_map(|message| &message.content)
+        .any(|part| matches!(part, Part::Other(_)));
     let schema = request.response_format.as_ref().is_some_and(|format| format["type"] != "text");
     let logprobs = request.extra.get("logprobs") == Some(&Value::Bool(true));
     let wanted = [
@@ -23,7 +27,9 @@ pub(super) fn of(request: &Request) -> Needs {
 
 /// A penalty of zero and an empty bias change nothing.
 fn penalties(request: &Request) -> bool {
-    let number = |name: &str| request.extra.get(name).and_then(Value::as_f64).is_some_and(|number| number != 0.0);
-    let bias = request.extra.get("logit_bias").and_then(Value::as_object).is_some_and(|bias| !bias.is_empty());
+    let number =
+        |name: &str| request.extra.get(name).and_then(Value::as_f64).is_some_and(|number| number != 0.0);
+    let bias =
+        request.extra.get("logit_bias").and_then(Value::as_object).is_some_and(|bias| !bias.is_empty());
     number("presence_penalty") || number("frequency_penalty") || bias
 }

@@ -36,7 +36,10 @@ pub(super) fn outcome(flying: &Flying, offer: Option<&Offer>, outcome: &str) {
     let metrics = &flying.parts.metrics;
     let model = offer.map_or("none", |offer| &*offer.model);
     metrics.requests.with_label_values(&[&*flying.route, model, outcome]).inc();
-    metrics.request_seconds.with_label_values(&[&*flying.route]).observe(flying.arrived.elapsed().as_secs_f64());
+    metrics
+        .request_seconds
+        .with_label_values(&[&*flying.route])
+        .observe(flying.arrived.elapsed().as_secs_f64());
 }
 
 /// Everything about a settled request.

@@ -37,6 +37,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let text = value.to_str().unwrap_or_default().to_ascii_lowercase();
     let mut parts = text.split(';').map(str::trim);
     let json = parts.next().is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"));
-    let utf8 = parts.all(|part| part.strip_prefix("charset=").is_none_or(|name| name.trim_matches('"') == "utf-8"));
+    let utf8 =
+        parts.all(|part| part.strip_prefix("charset=").is_none_or(|name| name.trim_matches('"') == "utf-8"));
     if json && utf8 { Ok(()) } else { Err(Problem::not_json()) }
 }

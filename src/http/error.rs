@@ -55,7 +55,8 @@ impl Problem {
     /// 405.
     pub(super) fn wrong_method() -> Problem {
         let message = "this path does not take that method";
-        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error", message).code("method_not_allowed")
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error", message)
+            .code("method_not_allowed")
     }
 
     /// 408.
@@ -121,7 +122,8 @@ impl Problem {
     }
 
     fn overloaded(message: String, retry_after: Duration) -> Problem {
-        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message).code("overloaded");
+        let problem =
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message).code("overloaded");
         Problem { retry_after: Some(retry_after), ..problem }
     }
 }
@@ -190,7 +192,8 @@ impl From<plan::Refusal> for Problem {
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Problem {
         match failure.fault {
-            Fault::Caller => Problem::invalid(None, failure.message.clone()).code(failure.code.unwrap_or("upstream_refused")),
+            Fault::Caller => Problem::invalid(None, failure.message.clone())
+                .code(failure.code.unwrap_or("upstream_refused")),
             Fault::Overload => {
                 let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
                 Problem::overloaded("the model has no room right now; try again shortly".into(), wait)

@@ -103,7 +103,8 @@ impl Fields {
             None => Ok(()),
             Some((key, _)) => {
                 let name = self.name(key);
-                Err(Problem::invalid(Some(&name), "is not known here; leave it out").code("unknown_parameter"))
+                Err(Problem::invalid(Some(&name), "is not known here; leave it out")
+                    .code("unknown_parameter"))
             }
         }
     }

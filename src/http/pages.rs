@@ -20,7 +20,10 @@ fn page(value: &Value) -> Response {
 }
 
 /// `GET /v1/models`: real models and routes.
-pub(super) async fn models(State(service): State<Arc<Service>>, headers: HeaderMap) -> Result<Response, Problem> {
+pub(super) async fn models(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     auth::tenant(&service.keys, &headers)?;
     Ok(page(&json!({ "object": "list", "data": listing(service.gateway.catalog()) })))
 }
@@ -47,9 +50,9 @@ fn listing(catalog: &Catalog) -> Vec<Value> {
 }
 
 fn real(model: &Model) -> Value {
-    let price = model.prices.map(|prices| {
-        json!({ "input_usd_per_million": prices.input, "output_usd_per_million": prices.output })
-    });
+    let price = model.prices.map(
+        |prices| json!({ "input_usd_per_million": prices.input, "output_usd_per_million": prices.output }),
+    );
     json!({
         "id": &*model.name,
         "object": "model",
@@ -105,5 +108,6 @@ pub(super) async fn readyz(State(service): State<Arc<Service>>) -> (StatusCode, 
 /// `GET /metrics`.
 pub(super) async fn metrics(State(service): State<Arc<Service>>) -> Response {
     (service.refresh)();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], service.metrics.text()).into_response()
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], service.metrics.text())
+        .into_response()
 }

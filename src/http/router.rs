@@ -80,7 +80,9 @@ async fn frame(request: Request<Body>, next: Next) -> Response {
     let id = RequestId::new();
     let mut response = match one_host(request.headers(), &request) {
         true => next.run(request).await,
-        false => Problem::invalid(None, "there must be exactly one Host header").code("bad_host").into_response(),
+        false => {
+            Problem::invalid(None, "there must be exactly one Host header").code("bad_host").into_response()
+        }
     };
     if !headers::has_request_id(response.headers()) {
         headers::request_id(response.headers_mut(), id);

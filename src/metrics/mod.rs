@@ -59,30 +59,151 @@ impl Metrics {
     pub fn new() -> Result<Metrics, MetricsError> {
         let r = Registry::new();
         Ok(Metrics {
-            requests: counts(&r, "requests_total", "Requests by how they ended", &["route", "model", "outcome"])?,
-            request_seconds: seconds(&r, "request_seconds", "Time from a request's arrival to its settled end", &["route"])?,
-            first_token_seconds: seconds(&r, "first_token_seconds", "Time to the first token, of thought or answer", &["model"])?,
-            first_solution_token_seconds: seconds(&r, "first_solution_token_seconds", "Time to the first token of the answer", &["model"])?,
-            token_seconds: histogram(&r, "token_seconds", "Time per token written, thought and answer together", &["model"], buckets::token_seconds())?,
-            thinking_planned: histogram(&r, "thinking_tokens_planned", "Thinking budgets given", &["model", "class"], buckets::tokens())?,
-            thinking_used: histogram(&r, "thinking_tokens_used", "Thinking tokens used", &["model", "class"], buckets::tokens())?,
-            thinking_ended: counts(&r, "thinking_ended_total", "Thoughts by how they ended", &["model", "ended"])?,
-            thinking_overshoot: histogram(&r, "thinking_overshoot_tokens", "Thinking tokens used beyond the budget", &["model"], buckets::tokens())?,
-            solution_used: histogram(&r, "solution_tokens_used", "Solution tokens used", &["model"], buckets::tokens())?,
-            money_reserved: one(&r, Gauge::new("stint_money_reserved_usd", "Money set aside and not yet settled, in dollars")?)?,
-            money_spent: one(&r, CounterVec::new(opts("money_spent_usd_total", "Money settled, in dollars"), &["model", "tenant"])?)?,
-            money_overrun: one(&r, CounterVec::new(opts("money_overrun_usd_total", "Money settled beyond what was reserved, in dollars"), &["model"])?)?,
-            refusals: counts(&r, "refusals_total", "Requests refused, by the limit that refused them", &["limit"])?,
-            success_predicted: histogram(&r, "success_predicted", "Predicted chance of a right answer", &["model"], buckets::shares())?,
-            rescues: counts(&r, "rescues_total", "Empty answers tried again with the least thinking", &["model"])?,
-            fallbacks: counts(&r, "fallbacks_total", "Offers given up for the next one, by the model that failed", &["model"])?,
+            requests: counts(
+                &r,
+                "requests_total",
+                "Requests by how they ended",
+                &["route", "model", "outcome"],
+            )?,
+            request_seconds: seconds(
+                &r,
+                "request_seconds",
+                "Time from a request's arrival to its settled end",
+                &["route"],
+            )?,
+            first_token_seconds: seconds(
+                &r,
+                "first_token_seconds",
+                "Time to the first token, of thought or answer",
+                &["model"],
+            )?,
+            first_solution_token_seconds: seconds(
+                &r,
+                "first_solution_token_seconds",
+                "Time to the first token of the answer",
+                &["model"],
+            )?,
+            token_seconds: histogram(
+                &r,
+                "token_seconds",
+                "Time per token written, thought and answer together",
+                &["model"],
+                buckets::token_seconds(),
+            )?,
+            thinking_planned: histogram(
+                &r,
+                "thinking_tokens_planned",
+                "Thinking budgets given",
+                &["model", "class"],
+                buckets::tokens(),
+            )?,
+            thinking_used: histogram(
+                &r,
+                "thinking_tokens_used",
+                "Thinking tokens used",
+                &["model", "class"],
+                buckets::tokens(),
+            )?,
+            thinking_ended: counts(
+                &r,
+                "thinking_ended_total",
+                "Thoughts by how they ended",
+                &["model", "ended"],
+            )?,
+            thinking_overshoot: histogram(
+                &r,
+                "thinking_overshoot_tokens",
+                "Thinking tokens used beyond the budget",
+                &["model"],
+                buckets::tokens(),
+            )?,
+            solution_used: histogram(
+                &r,
+                "solution_tokens_used",
+                "Solution tokens used",
+                &["model"],
+                buckets::tokens(),
+            )?,
+            money_reserved: one(
+                &r,
+                Gauge::new("stint_money_reserved_usd", "Money set aside and not yet settled, in dollars")?,
+            )?,
+            money_spent: one(
+                &r,
+                CounterVec::new(
+                    opts("money_spent_usd_total", "Money settled, in dollars"),
+                    &["model", "tenant"],
+                )?,
+            )?,
+            money_overrun: one(
+                &r,
+                CounterVec::new(
+                    opts("money_overrun_usd_total", "Money settled beyond what was reserved, in dollars"),
+                    &["model"],
+                )?,
+            )?,
+            refusals: counts(
+                &r,
+                "refusals_total",
+                "Requests refused, by the limit that refused them",
+                &["limit"],
+            )?,
+            success_predicted: histogram(
+                &r,
+                "success_predicted",
+                "Predicted chance of a right answer",
+                &["model"],
+                buckets::shares(),
+            )?,
+            rescues: counts(
+                &r,
+                "rescues_total",
+                "Empty answers tried again with the least thinking",
+                &["model"],
+            )?,
+            fallbacks: counts(
+                &r,
+                "fallbacks_total",
+                "Offers given up for the next one, by the model that failed",
+                &["model"],
+            )?,
             queue_depth: gauges(&r, "queue_depth", "Requests in flight", &["model"])?,
-            backend_state: gauges(&r, "backend_state", "1 where the last call of the model's backend worked, else 0", &["model"])?,
-            ledger_commit_seconds: one(&r, Histogram::with_opts(HistogramOpts::new("stint_ledger_commit_seconds", "Time of one group commit").buckets(buckets::commit_seconds()))?)?,
-            ledger_pending: one(&r, IntGauge::new("stint_ledger_pending", "Ledger entries that wait for their commit")?)?,
-            budget_left: one(&r, GaugeVec::new(opts("budget_left_ratio", "What is left of a declared tenant's tightest limit, 0 to 1"), &["tenant"])?)?,
-            engine_tokens: counts(&r, "engine_tokens_total", "Tokens that the local engine read and wrote", &["model", "phase"])?,
-            estimated_usage: counts(&r, "estimated_usage_total", "Answers whose usage was reckoned, not reported", &["model"])?,
+            backend_state: gauges(
+                &r,
+                "backend_state",
+                "1 where the last call of the model's backend worked, else 0",
+                &["model"],
+            )?,
+            ledger_commit_seconds: one(
+                &r,
+                Histogram::with_opts(
+                    HistogramOpts::new("stint_ledger_commit_seconds", "Time of one group commit")
+                        .buckets(buckets::commit_seconds()),
+                )?,
+            )?,
+            ledger_pending: one(
+                &r,
+                IntGauge::new("stint_ledger_pending", "Ledger entries that wait for their commit")?,
+            )?,
+            budget_left: one(
+                &r,
+                GaugeVec::new(
+                    opts("budget_left_ratio", "What is left of a declared tenant's tightest limit, 0 to 1"),
+                    &["tenant"],
+                )?,
+            )?,
+            engine_tokens: counts(
+                &r,
+                "engine_tokens_total",
+                "Tokens that the local engine read and wrote",
+                &["model", "phase"],
+            )?,
+            estimated_usage: counts(
+                &r,
+                "estimated_usage_total",
+                "Answers whose usage was reckoned, not reported",
+                &["model"],
+            )?,
             connections: one(&r, IntGauge::new("stint_connections", "Open connections of callers")?)?,
             registry: r,
         })
@@ -107,15 +228,30 @@ fn one<C: Collector + Clone + 'static>(registry: &Registry, series: C) -> Result
     Ok(series)
 }
 
-fn counts(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, prometheus::Error> {
+fn counts(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntCounterVec, prometheus::Error> {
     one(registry, IntCounterVec::new(opts(name, help), labels)?)
 }
 
-fn gauges(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, prometheus::Error> {
+fn gauges(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntGaugeVec, prometheus::Error> {
     one(registry, IntGaugeVec::new(opts(name, help), labels)?)
 }
 
-fn seconds(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Result<HistogramVec, prometheus::Error> {
+fn seconds(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<HistogramVec, prometheus::Error> {
     histogram(registry, name, help, labels, buckets::seconds())
 }
 

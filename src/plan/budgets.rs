@@ -1,6 +1,6 @@
 //! Which thinking budgets a model is offered with: the stated one, the effort's, or a grid to choose from.
 
-use crate::catalog::{Class, LogNormal};
+use crate::catalog::{Class, LogNormal, WorstCase};
 use crate::units::{Effort, Tokens};
 
 use super::bounds::{Bounds, Ceiling};
@@ -20,8 +20,8 @@ pub(super) struct Budgets {
 
 impl Budgets {
     /// The budgets of a model. Stated and effort leave one; of several, the least wins. What does not fit
-    /// the caller's own caps is lowered to what does. What does not fit the allowance is lowered too, except
-    /// for a stated thinking budget, which is refused.
+    /// the caller's own caps is lowered to what does. What does not fit the allowance is lowered too,
+    /// except beside a stated thinking budget: that is refused.
     pub(super) fn of(ask: &Ask, terms: &Terms, bounds: &Bounds) -> Result<Budgets, Refusal> {
         let mut ceiling = bounds.thinking.clone();
         if let Some(depth) = &ask.budget.depth {
@@ -48,8 +48,8 @@ pub(super) fn solution(terms: &Terms, bounds: &Bounds, purse: &Purse, t: Tokens)
     largest(bounds.kept.min(most), most, |s| purse.holds(terms.worst(t, s)))
 }
 
-/// The budget of an effort: below 1 the least t with E[min(L, t)] ≥ effort·E[L], though never beyond P99; from
-/// 1 on effort × P99. That more effort never yields less holds for the search too, whatever the rounding:
+/// The budget of an effort: below 1 the least t with `E[min(L, t)] ≥ effort·E[L]`, though never beyond P99, so
+/// that it joins what holds from 1 on, effort × P99. That more effort never yields less holds for the search too, whatever the rounding:
 /// two searches take the same steps until the smaller target goes left.
 pub(super) fn effort_budget(thinking: &LogNormal, effort: Effort) -> Tokens {
     let longest = thinking.p99().ceil();
@@ -88,7 +88,7 @@ fn lower_to(ceiling: &mut Ceiling, purse: &Purse, terms: &Terms, bounds: &Bounds
 }
 
 /// The worst case of a thinking budget with the least budget for the answer.
-fn least(terms: &Terms, bounds: &Bounds, t: Tokens) -> crate::catalog::WorstCase {
+fn least(terms: &Terms, bounds: &Bounds, t: Tokens) -> WorstCase {
     terms.worst(t, bounds.kept.min(bounds.solution(terms, t)))
 }
 

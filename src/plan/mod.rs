@@ -1,8 +1,8 @@
 //! What a request's thinking is worth, and who does it: demand × market × allowance → offers, best first.
 //!
-//! Pure. For each model that can serve the request, a few thinking budgets are priced by the formulas of
-//! [`terms`]; what cannot be reserved is never offered; [`frontier`] takes the best. A plan reserves nothing
-//! itself.
+//! Pure. For each model that can serve the request, a few thinking budgets are priced by the formulas in
+//! `terms`; what cannot be reserved is never offered; `frontier` takes the best. A plan reserves nothing
+//! itself, buys no samples or cascades, and explores nothing: it takes the demand's chances as they are.
 
 mod bounds;
 mod budgets;

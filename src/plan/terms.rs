@@ -108,7 +108,7 @@ impl<'a> Terms<'a> {
     }
 
     /// Queue and prefill; twice the prefill where a cut reads the prompt again.
-    pub(super) fn seconds_before(&self) -> f64 {
+    fn seconds_before(&self) -> f64 {
         let reads = if self.reads_again() { 2.0 } else { 1.0 };
         self.conditions.queue + reads * self.conditions.prefill * self.demand.prompt.as_f64()
     }

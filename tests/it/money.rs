@@ -75,7 +75,10 @@ async fn what_was_not_used_is_there_for_the_next_request() {
     let script = Arc::new(Scripted::always(Play::new().thinks(1).answers("3")).reading(Tokens(75)));
     let world = World::new(vec![(plain("m"), script)], vec![tenant("two", 185)]).await;
     let first = world.ask("sk-two", &pinned()).await.good();
-    assert_eq!((&first["budget"]["cost_usd"], &first["budget"]["reserved_usd"]), (&json!("0.000000079"), &json!("0.0000001")));
+    assert_eq!(
+        (&first["budget"]["cost_usd"], &first["budget"]["reserved_usd"]),
+        (&json!("0.000000079"), &json!("0.0000001"))
+    );
     world.ask("sk-two", &pinned()).await.good();
     let third = world.ask("sk-two", &pinned()).await;
     assert_eq!(third.error()["budget"]["left"], "0.000000027");
@@ -125,7 +128,10 @@ async fn an_allowance_says_what_is_left() {
     let page = world.get("sk-key", "/v1/allowance").await.good();
     let limit = &page["limits"][0];
     assert_eq!(limit["limit"], "key money total");
-    assert_eq!((&limit["max"], &limit["spent"], &limit["left"]), (&json!("0.000001"), &json!("0.000000079"), &json!("0.000000921")));
+    assert_eq!(
+        (&limit["max"], &limit["spent"], &limit["left"]),
+        (&json!("0.000001"), &json!("0.000000079"), &json!("0.000000921"))
+    );
     assert_eq!(limit["reserved"], "0");
 }
 

@@ -50,7 +50,10 @@ async fn a_stream_ends_with_the_budget_the_usage_and_the_end_mark() {
     let chunks = answer.chunks();
     assert!(chunks.done);
     assert_eq!(chunks.all[0]["choices"][0]["delta"]["role"], "assistant");
-    assert_eq!((chunks.joined(0, "reasoning_content").as_str(), chunks.joined(0, "content").as_str()), ("1 2 3 ", "it is 3"));
+    assert_eq!(
+        (chunks.joined(0, "reasoning_content").as_str(), chunks.joined(0, "content").as_str()),
+        ("1 2 3 ", "it is 3")
+    );
     let [.., finish, usage] = &chunks.all[..] else { panic!("{chunks:?}") };
     assert_eq!(finish["choices"][0]["finish_reason"], "stop");
     assert_eq!(finish["budget"]["thinking"]["used"], 3);
@@ -63,7 +66,10 @@ async fn thoughts_are_left_out_where_they_are_not_wanted() {
     body["reasoning"] = json!({ "exclude": true });
     let answer = world().await.ask("", &body).await.good();
     assert!(answer["choices"][0]["message"].get("reasoning_content").is_none());
-    assert_eq!(answer["usage"]["completion_tokens_details"]["reasoning_tokens"], 3, "they are counted all the same");
+    assert_eq!(
+        answer["usage"]["completion_tokens_details"]["reasoning_tokens"], 3,
+        "they are counted all the same"
+    );
 }
 
 #[tokio::test]
@@ -170,7 +176,8 @@ async fn only_a_known_key_is_served_and_all_others_are_answered_alike() {
 async fn models_and_routes_are_listed() {
     let world = world().await;
     let list = world.get("", "/v1/models").await.good();
-    let ids: Vec<&str> = list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> =
+        list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["auto", "m"]);
     assert_eq!(world.get("", "/v1/models/m").await.good()["enforced"], "inline");
     assert_eq!(world.get("", "/v1/models/x/y").await.status, 404);
@@ -188,7 +195,8 @@ async fn tool_calls_pass_through_to_capable_models() {
         name: name.map(Into::into),
         arguments: arguments.into(),
     };
-    let play = Play::new().calls(piece(Some("call_1"), Some("add"), "")).calls(piece(None, None, "{\"a\":1}"));
+    let play =
+        Play::new().calls(piece(Some("call_1"), Some("add"), "")).calls(piece(None, None, "{\"a\":1}"));
     let script = Arc::new(Scripted::always(play));
     let world = World::open(model("m", Class::Effort), &script).await;
     let mut body = question();
@@ -196,7 +204,10 @@ async fn tool_calls_pass_through_to_capable_models() {
     let answer = world.ask("", &body).await.good();
     let choice = &answer["choices"][0];
     assert_eq!(choice["finish_reason"], "tool_calls");
-    assert_eq!(choice["message"]["tool_calls"][0]["function"], json!({ "name": "add", "arguments": "{\"a\":1}" }));
+    assert_eq!(
+        choice["message"]["tool_calls"][0]["function"],
+        json!({ "name": "add", "arguments": "{\"a\":1}" })
+    );
 }
 
 /// What the server says to these bytes.

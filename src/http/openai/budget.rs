@@ -66,7 +66,8 @@ impl<'a> Dialects<'a> {
         let mut members = serde_json::Map::new();
         for (name, value) in headers {
             let Some(member) = name.as_str().strip_prefix("x-budget-") else { continue };
-            let text = value.to_str().map_err(|_| Problem::invalid(Some(name.as_str()), "must be plain text"))?;
+            let text =
+                value.to_str().map_err(|_| Problem::invalid(Some(name.as_str()), "must be plain text"))?;
             let member = member.replace('-', "_");
             let value = match member.as_str() {
                 "cost_usd" => Value::from(text),
@@ -84,7 +85,10 @@ impl<'a> Dialects<'a> {
         let Some((name, suffix)) = model.rsplit_once(':') else { return Ok(model.to_owned()) };
         if let Some(tokens) = suffix.strip_prefix("t=") {
             let tokens = tokens.parse().map_err(|_| {
-                Problem::invalid(Some("model"), "the suffix t= must be followed by a number of thinking tokens")
+                Problem::invalid(
+                    Some("model"),
+                    "the suffix t= must be followed by a number of thinking tokens",
+                )
             })?;
             self.thinking(Some(tokens));
         } else if self.efforts.contains_key(suffix) {
@@ -144,7 +148,9 @@ impl<'a> Dialects<'a> {
         match fields.text("type")?.as_deref() {
             Some("enabled" | "adaptive") => self.thinking(fields.whole("budget_tokens")?),
             Some("disabled") => self.thinking(Some(0)),
-            _ => return Err(Problem::invalid(Some("thinking.type"), "must be enabled, adaptive or disabled")),
+            _ => {
+                return Err(Problem::invalid(Some("thinking.type"), "must be enabled, adaptive or disabled"));
+            }
         }
         fields.end()
     }
@@ -165,7 +171,10 @@ impl<'a> Dialects<'a> {
         for later in ["tool_calls", "turns", "episode"] {
             if fields.take(later).is_some() {
                 let name = fields.name(later);
-                return Err(Problem::invalid(Some(&name), "is not enforced yet, so it is refused rather than ignored"));
+                return Err(Problem::invalid(
+                    Some(&name),
+                    "is not enforced yet, so it is refused rather than ignored",
+                ));
             }
         }
         fields.end()

@@ -22,11 +22,16 @@ pub(super) use stream::{Chunks, stream};
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
-pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Result<(Request, Wanted), Problem> {
+pub(super) fn read(
+    body: &[u8],
+    headers: &HeaderMap,
+    efforts: &Efforts,
+) -> Result<(Request, Wanted), Problem> {
     let mut fields = Fields::of_body(strict::object(body)?);
     let mut dialects = budget::Dialects::new(efforts);
     let model = fields.text("model")?.filter(|model| !model.is_empty());
-    let model = model.ok_or_else(|| Problem::invalid(Some("model"), "is missing; GET /v1/models lists them"))?;
+    let model =
+        model.ok_or_else(|| Problem::invalid(Some("model"), "is missing; GET /v1/models lists them"))?;
     let model = dialects.suffix(&model)?;
     dialects.body(&mut fields)?;
     dialects.headers(headers)?;

@@ -174,7 +174,9 @@ fn content(fields: &mut Fields) -> Result<Vec<Part>, Problem> {
     match fields.take("content") {
         None => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(vec![Part::Text(text)]),
-        Some(Value::Array(parts)) => parts.into_iter().enumerate().map(|(at, part)| content_part(&path, at, part)).collect(),
+        Some(Value::Array(parts)) => {
+            parts.into_iter().enumerate().map(|(at, part)| content_part(&path, at, part)).collect()
+        }
         Some(_) => Err(Problem::invalid(Some(&path), "must be a string or a list of parts")),
     }
 }

@@ -129,8 +129,10 @@ pub(super) fn budget(receipt: &Receipt) -> Value {
 
 fn phases(receipt: &Receipt, choice: &Settled) -> Map<String, Value> {
     let spent = &choice.spent;
-    let thinking = json!({ "budget": receipt.thinking, "used": spent.thinking, "ended": spent.thinking_ended });
-    let solution = json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended });
+    let thinking =
+        json!({ "budget": receipt.thinking, "used": spent.thinking, "ended": spent.thinking_ended });
+    let solution =
+        json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended });
     let overhead = json!(spent.overhead);
     [("thinking", thinking), ("solution", solution), ("overhead_tokens", overhead)]
         .map(|(name, value)| (name.to_owned(), value))

@@ -50,7 +50,10 @@ impl Answer {
         let data: Vec<&str> = self.text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
         let done = data.last() == Some(&"[DONE]");
         let events = data.iter().filter(|text| **text != "[DONE]");
-        Chunks { all: events.map(|text| serde_json::from_str(text).expect("JSON in an event")).collect(), done }
+        Chunks {
+            all: events.map(|text| serde_json::from_str(text).expect("JSON in an event")).collect(),
+            done,
+        }
     }
 }
 

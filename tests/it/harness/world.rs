@@ -62,7 +62,8 @@ pub(crate) struct World {
 impl World {
     /// Serves these models to these tenants; to everybody where there are none.
     pub(crate) async fn new(models: Vec<(Model, Arc<Scripted>)>, tenants: Vec<Tenant>) -> World {
-        let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into())).expect("the defaults are right");
+        let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
+            .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
         let keys = Keys::new(tenants).unwrap();
         let journal = Arc::new(MemoryJournal::default());
@@ -76,7 +77,10 @@ impl World {
             metrics: metrics.clone(),
             ledger: ledger.clone(),
             catalog: catalog(&models),
-            backends: models.into_iter().map(|(model, script)| (model.name, script as Arc<dyn Backend>)).collect(),
+            backends: models
+                .into_iter()
+                .map(|(model, script)| (model.name, script as Arc<dyn Backend>))
+                .collect(),
             calibration: stint::estimate::shipped().unwrap(),
         });
         let listen = ([127, 0, 0, 1], 0).into();
