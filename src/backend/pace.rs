@@ -21,7 +21,7 @@ pub(crate) struct Pace(Arc<Mutex<Measured>>);
 
 #[derive(Debug, Default)]
 struct Measured {
-    queue: Option<f64>,
+    generation: Option<f64>,
     prefill: Option<f64>,
     token: Option<f64>,
     failures: u32,
@@ -36,6 +36,7 @@ pub(crate) struct Lap {
     first: Option<Instant>,
     tokens: u64,
     shows_thought: bool,
+    waits: bool,
     usage: Usage,
 }
 
@@ -45,7 +46,7 @@ impl Pace {
         let measured = self.lock();
         let resting = measured.failed_last.is_some_and(|moment| moment.elapsed() < REST);
         Conditions {
-            queue: measured.queue.unwrap_or(0.0),
+            queue: 0.0,
             prefill: measured.prefill.unwrap_or(0.0),
             token: measured.token.unwrap_or(0.0),
             healthy: measured.failures < FAILURES_MAX || !resting,
@@ -56,7 +57,7 @@ impl Pace {
     pub(crate) fn start(&self) -> Lap {
         let started = Instant::now();
         let usage = Usage::default();
-        Lap { pace: self.clone(), started, first: None, tokens: 0, shows_thought: false, usage }
+        Lap { pace: self.clone(), started, first: None, tokens: 0, shows_thought: false, waits: false, usage }
     }
 
     /// Counts a failure, unless it was the caller's.
@@ -68,9 +69,9 @@ impl Pace {
         }
     }
 
-    /// Counts the time that a call waited before it was looked at.
-    pub(crate) fn queued(&self, wait: Duration) {
-        average(&mut self.lock().queue, wait.as_secs_f64());
+    /// How many seconds a generation takes.
+    pub(crate) fn generation(&self) -> f64 {
+        self.lock().generation.unwrap_or(0.0)
     }
 
     fn lock(&self) -> MutexGuard<'_, Measured> {
@@ -80,6 +81,11 @@ impl Pace {
 }
 
 impl Lap {
+    /// Says that others go first, so that the first piece tells nothing of the speed of reading.
+    pub(crate) fn waits(&mut self) {
+        self.waits = true;
+    }
+
     /// Notes a piece as it passes; the last one ends the lap.
     pub(crate) fn note(&mut self, piece: &Piece) {
         match piece {
@@ -100,6 +106,7 @@ impl Lap {
         let now = Instant::now();
         let mut measured = self.pace.lock();
         measured.failures = 0;
+        average(&mut measured.generation, (now - self.started).as_secs_f64());
         let Some(first) = self.first else { return };
         let hidden = self.usage.thinking.is_some_and(|tokens| tokens.0 > 0) && !self.shows_thought;
         if hidden {
@@ -111,7 +118,7 @@ impl Lap {
         if self.tokens > 1 {
             average(&mut measured.token, (now - first).as_secs_f64() / (self.tokens - 1) as f64);
         }
-        if self.usage.prompt.0 > 0 {
+        if self.usage.prompt.0 > 0 && !self.waits {
             let reading = (first - self.started).as_secs_f64();
             average(&mut measured.prefill, reading / self.usage.prompt.as_f64());
         }

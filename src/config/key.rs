@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::tenant::{Amount, KeyHash, Tenant, TenantLimit};
-use crate::units::{Money, Tokens, Window};
+use crate::tenant::{KeyHash, Tenant, TenantLimit};
+use crate::units::{Amount, Money, Tokens, Window};
 
 use super::mistake::Wrong;
 use super::reader::Section;

@@ -8,4 +8,4 @@ mod phases;
 mod run;
 
 pub use phases::{Phases, Step, Terms};
-pub use run::{Halt, Indexed, Job, run};
+pub use run::{Halt, Indexed, Job, Progress, run};

@@ -164,6 +164,11 @@ impl Accounts {
         totals
     }
 
+    /// All that is set aside for an open reservation.
+    pub fn held(&self, id: RequestId) -> Option<Amounts> {
+        self.open.get(&id).map(|open| open.held)
+    }
+
     /// How many reservations are open.
     pub fn open(&self) -> usize {
         self.open.len()

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::catalog::WorstCase;
-use crate::tenant::{Amount, Tenant};
-use crate::units::{Money, Tokens, Unit};
+use crate::tenant::Tenant;
+use crate::units::{Amount, Money, Tokens, Unit};
 
 /// The most of either unit in one entry: nine million dollars. More is a broken counter, and sums of
 /// thousands of such entries still fit the 64 bits of a database.
@@ -76,10 +76,7 @@ impl Amounts {
     /// The nearest amounts that one entry can hold.
     #[must_use]
     pub(super) fn clamped(self) -> Amounts {
-        Amounts {
-            money: self.money.min(Money(ENTRY_MAX)),
-            thinking: self.thinking.min(Tokens(ENTRY_MAX)),
-        }
+        Amounts { money: self.money.min(Money(ENTRY_MAX)), thinking: self.thinking.min(Tokens(ENTRY_MAX)) }
     }
 }
 

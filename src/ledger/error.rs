@@ -1,7 +1,6 @@
 //! What can go wrong with money: not enough of it, or no way to write it down.
 
-use crate::tenant::Amount;
-use crate::units::{Limit, RequestId, Timestamp};
+use crate::units::{Amount, Limit, RequestId, Timestamp};
 
 use super::AccountId;
 
@@ -35,7 +34,9 @@ pub enum Refused {
     #[error("the reservation of {0} has expired: reserve again")]
     Expired(RequestId),
     /// More than one entry can hold.
-    #[error("a worst case of more than nine million dollars or 2^53 tokens cannot be reserved: bound the request")]
+    #[error(
+        "a worst case of more than nine million dollars or 2^53 tokens cannot be reserved: bound the request"
+    )]
     TooLarge,
 }
 

@@ -1,5 +1,6 @@
 //! The handle: the account machine behind a lock, and the way to the journal.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::catalog::{Allowance, WorstCase};
@@ -11,8 +12,9 @@ use super::account::WINDOWS;
 use super::queue::{Answer, OnFailure, Queue};
 use super::writer::Writer;
 use super::{
-    AccountId, Accounts, Claim, Closed, Dispatched, Entry, How, Journal, JournalError, LedgerError,
-    LedgerStats, Line, Observer, Refused, Reservation, Resolved, Settings, SettlementDetail, Settling, Totals,
+    AccountId, Accounts, Amounts, Claim, Closed, Dispatched, Entry, How, Journal, JournalError, LedgerError,
+    LedgerStats, Line, Observer, Refused, Reservation, Resolved, Settings, SettlementDetail, Settling,
+    Totals,
 };
 
 /// The ledger. Clones share it.
@@ -54,9 +56,9 @@ impl Ledger {
 
     /// Sets the worst case aside in memory, under every limit of the account or under none.
     pub fn reserve(&self, claim: Claim) -> Result<Reservation, Refused> {
-        let id = claim.id;
+        let (id, prices) = (claim.id, claim.prices);
         self.accounts().reserve(claim)?;
-        Ok(Reservation::new(self.clone(), id))
+        Ok(Reservation::new(self.clone(), id, prices))
     }
 
     /// Resolves every reservation whose time is over; says how many. To be called now and then: a guard that was
@@ -99,6 +101,10 @@ impl Ledger {
 
     fn accounts(&self) -> MutexGuard<'_, Accounts> {
         self.inner.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn held(&self, id: RequestId) -> Amounts {
+        self.accounts().held(id).unwrap_or_default()
     }
 
     /// Queues the row of a dispatch. From here on it may become durable, whatever happens to the caller.
@@ -151,7 +157,7 @@ impl Ledger {
     }
 
     fn tell(&self, closed: &Closed) {
-        if closed.overrun != super::Amounts::ZERO {
+        if closed.overrun != Amounts::ZERO {
             let (request, overrun) = (closed.id, closed.overrun);
             tracing::error!(%request, ?overrun, "an upstream took more than was reserved for it");
         }
@@ -159,6 +165,12 @@ impl Ledger {
             tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted whole");
         }
         self.inner.observer.resolved(closed);
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("stats", &self.stats()).finish_non_exhaustive()
     }
 }
 
@@ -186,7 +198,7 @@ async fn recover(journal: &dyn Journal, batch_max: usize, now: Timestamp) -> Res
 
 fn posted_whole(row: Dispatched, at: Timestamp) -> Entry {
     let Dispatched { id, account, held, admitted, .. } = row;
-    let (how, overrun) = (How::Expired, super::Amounts::ZERO);
+    let (how, overrun) = (How::Expired, Amounts::ZERO);
     let detail = SettlementDetail::abandoned();
     Entry::Resolved(Resolved { id, account, admitted, at, how, spent: held, overrun, detail })
 }

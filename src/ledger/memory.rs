@@ -30,6 +30,20 @@ impl MemoryJournal {
 }
 
 impl Rows {
+    /// Extensions and resolutions must refer to a reservation, here or among the new entries.
+    fn check(&self, entries: &[Entry]) -> Result<(), JournalError> {
+        let is_new = |id| entries.iter().any(|entry| matches!(entry, Entry::Dispatched(row) if row.id == id));
+        let dangling = entries.iter().find(|entry| {
+            !matches!(entry, Entry::Dispatched(_))
+                && !self.dispatched.contains_key(&entry.id())
+                && !is_new(entry.id())
+        });
+        match dangling {
+            None => Ok(()),
+            Some(entry) => Err(JournalError::new(format!("{} was never dispatched", entry.id()))),
+        }
+    }
+
     fn append(&mut self, entry: Entry) {
         match entry {
             Entry::Dispatched(row) => drop(self.dispatched.entry(row.id).or_insert(row)),
@@ -65,6 +79,7 @@ impl Journal for MemoryJournal {
     fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
         async move {
             let mut rows = self.rows();
+            rows.check(entries)?;
             entries.iter().for_each(|entry| rows.append(entry.clone()));
             Ok(())
         }

@@ -1,8 +1,9 @@
 //! The guard of what was set aside, and what becomes of it.
 
+use std::fmt;
 use std::time::Duration;
 
-use crate::catalog::WorstCase;
+use crate::catalog::{Prices, WorstCase};
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::queue::Answer;
@@ -15,10 +16,12 @@ use super::{Amounts, Ledger, LedgerError, SettlementDetail};
 pub struct Reservation {
     ledger: Ledger,
     id: RequestId,
+    prices: Option<Prices>,
     is_open: bool,
 }
 
 /// A resolution on its way to the journal. It gets there whether anybody waits or not.
+#[derive(Debug)]
 pub struct Settling {
     overrun: Money,
     answer: Option<Answer>,
@@ -34,13 +37,23 @@ pub struct Receipt {
 }
 
 impl Reservation {
-    pub(super) fn new(ledger: Ledger, id: RequestId) -> Reservation {
-        Reservation { ledger, id, is_open: true }
+    pub(super) fn new(ledger: Ledger, id: RequestId, prices: Option<Prices>) -> Reservation {
+        Reservation { ledger, id, prices, is_open: true }
     }
 
     /// For which request.
     pub fn id(&self) -> RequestId {
         self.id
+    }
+
+    /// The prices in force when it was made, at which it is to be settled.
+    pub fn prices(&self) -> Option<Prices> {
+        self.prices
+    }
+
+    /// All that is set aside, extensions included; nothing, once it has expired.
+    pub fn held(&self) -> Amounts {
+        self.ledger.held(self.id)
     }
 
     /// Makes it durable, just before the first byte goes upstream. Nothing may be sent unless this succeeds.
@@ -78,6 +91,12 @@ impl Reservation {
     pub fn void(mut self) -> Settling {
         self.is_open = false;
         self.ledger.resolve(|accounts| accounts.void(self.id, Timestamp::now()))
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reservation({})", self.id)
     }
 }
 

@@ -1,8 +1,7 @@
 //! How an account stands, for those who ask.
 
 use crate::catalog::{Allowance, Left};
-use crate::tenant::Amount;
-use crate::units::{Limit, Money, Timestamp};
+use crate::units::{Amount, Limit, Money, Timestamp};
 
 use super::{AccountId, Amounts};
 

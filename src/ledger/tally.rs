@@ -1,7 +1,7 @@
 //! What one account spent and reserved in one window.
 
-use crate::tenant::{Amount, TenantLimit};
-use crate::units::{Timestamp, Unit, Window};
+use crate::tenant::TenantLimit;
+use crate::units::{Amount, Timestamp, Unit, Window};
 
 use super::{Amounts, Line};
 

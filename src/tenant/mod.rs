@@ -9,4 +9,4 @@ mod limit;
 
 pub use key::{KeyError, KeyHash, NewKey, hash_key};
 pub use keys::{Keys, KeysError, Tenant};
-pub use limit::{Amount, TenantLimit};
+pub use limit::TenantLimit;

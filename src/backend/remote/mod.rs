@@ -10,6 +10,10 @@ pub mod openai;
 mod refusal;
 mod secret;
 mod sse;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod upstream;
 mod wire;
 
 use std::collections::VecDeque;

@@ -43,7 +43,7 @@ pub struct Settings {
     pub end_tag: String,
     /// True where the chat template opens the thought, so that the content shows only its end.
     pub starts_in_thinking: bool,
-    /// True where thoughts that the caller sends back are passed on (DeepSeek wants them with tools).
+    /// True where thoughts that the caller sends back are passed on (some want them back with tools).
     pub thoughts_back: bool,
 }
 

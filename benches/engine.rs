@@ -1,0 +1,85 @@
+//! Tokens per second of the local engine, beside what the device could do at most.
+//!
+//! `cargo bench --bench engine -- MODEL.gguf`; without a file, a random model is made. Decoding reads every
+//! weight once a step, so its limit is the bandwidth of a kernel that only reads, measured in the same run.
+
+#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use stint::engine::gguf::Kind;
+use stint::engine::gguf::synth::Synth;
+use stint::engine::{Engine, Event, Gguf, Job, Phases, Sampling, Settings, Tokens, probe};
+
+/// A job that answers with exactly so many tokens; its prompt differs from other seeds'.
+fn job(seed: u32, prompt: u32, solution: u32, vocab: u32) -> Job {
+    let sampling = Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
+    let prompt = (0..prompt).map(|n| (n * 31 + seed * 17) % vocab).collect();
+    Job { prompt, sampling, phases: Phases { thinking: None, solution }, eos: vec![] }
+}
+
+fn finish(mut tokens: Tokens) -> Result<(), Box<dyn Error>> {
+    while let Some(event) = tokens.blocking_next() {
+        if let Event::Failed(error) = event {
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+/// Seconds until so many equal jobs at once are done: the best of three.
+fn seconds(engine: &Engine, sequences: u32, prompt: u32, solution: u32) -> Result<f64, Box<dyn Error>> {
+    let mut best = f64::INFINITY;
+    for _ in 0..3 {
+        let begin = Instant::now();
+        let jobs = (0..sequences).map(|seed| engine.generate(job(seed, prompt, solution, engine.vocab())));
+        for tokens in jobs.collect::<Result<Vec<_>, _>>()? {
+            finish(tokens)?;
+        }
+        best = best.min(begin.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // `cargo bench` passes `--bench`.
+    let path = std::env::args().skip(1).find(|argument| !argument.starts_with("--")).map(PathBuf::from);
+    let gguf = match path {
+        Some(path) => Gguf::open(&path)?,
+        None => {
+            let wide = Synth {
+                hidden: 512,
+                layers: 8,
+                heads: 8,
+                head_dim: 64,
+                feed_forward: 1536,
+                ..Synth::default()
+            };
+            Gguf::from_bytes(Synth { vocab: 8192, context: 512, kind: Kind::Q8_0, ..wide }.bytes().into())?
+        }
+    };
+    let settings = Settings { sequences: 4, kv_tokens: 4096, allow_cpu: true, ..Settings::default() };
+    let engine = Engine::start(gguf, settings)?;
+    let long = engine.context() * 3 / 4;
+    let short = (engine.context() / 2).min(96);
+    let bandwidth = probe::bandwidth()?;
+    println!("{} ({})", engine.device().name, engine.device().driver);
+    println!("read kernel {:.2} GB/s, weights {:.2} MB", bandwidth / 1e9, engine.weight_bytes() as f64 / 1e6);
+    for sequences in [1, 4] {
+        let prefill = f64::from(sequences * long) / seconds(&engine, sequences, long, 1)?;
+        // Without the first step, which is the prompt's.
+        let first = seconds(&engine, sequences, 4, 1)?;
+        let rest = seconds(&engine, sequences, 4, short + 1)? - first;
+        let steps = f64::from(short) / rest;
+        let share = steps * engine.weight_bytes() as f64 / bandwidth;
+        println!(
+            "{sequences} at once: prefill {prefill:.0} tokens/s, decode {:.0} tokens/s, {:.1} % of the read kernel's bandwidth",
+            steps * f64::from(sequences),
+            100.0 * share
+        );
+    }
+    engine.stop();
+    Ok(())
+}

@@ -1,0 +1,94 @@
+"""Accuracy at every thinking budget on held-out problems, and beside it what others would get.
+
+    python evaluate.py --out out --per-level 2000
+
+At equal total tokens, which is the cap of the divided budget (thought + hand-off + solution):
+
+    undivided     one limit for everything; the answer counts if it ended before the limit
+    no thinking   the thought is closed before it starts, by the chat template
+    uncut         the same hand-off on a model that was never trained on cut thoughts
+"""
+
+import argparse
+
+import numpy as np
+
+import decode
+import problems
+import reasoner
+import train
+import vocabulary as v
+
+BUDGETS = (0, 8, 16, 32, 64, 128)
+SOLUTION = 8
+UNLIMITED = "unlimited"
+
+
+class Transcript:
+    """One model's thoughts on a list of problems, and what it answers from any part of them."""
+
+    def __init__(self, weights, asked):
+        self.weights, self.asked = weights, asked
+        self.prompts = [v.prompt(p.question) for p in asked]
+        self.thoughts = decode.think(weights, self.prompts)
+
+    def at(self, budget):
+        """Answers and thought lengths; a thought that ended by itself needs no hand-off."""
+        starts, used = [], []
+        for prompt, thought in zip(self.prompts, self.thoughts):
+            kept = thought if budget == UNLIMITED else thought[:budget]
+            ended = len(thought) < (1e9 if budget == UNLIMITED else budget)
+            starts.append(prompt + kept + (list(v.HAND_OFF[1:]) if ended else list(v.HAND_OFF)))
+            used.append(len(kept))
+        return self._answers(starts), used
+
+    def without_thinking(self):
+        return self._answers([p + [v.THINK_END, v.BLANK_LINE] for p in self.prompts])
+
+    def right(self, answers):
+        return np.array([v.decode(a) == p.answer for a, p in zip(answers, self.asked)])
+
+    def _answers(self, starts):
+        return decode.answer(self.weights, starts, SOLUTION)
+
+
+def table(weights, uncut, asked):
+    """One row per budget; accuracies are arrays over the problems."""
+    ours, theirs = Transcript(weights, asked), Transcript(uncut, asked)
+    full, used = ours.at(UNLIMITED)
+    # thought, </think>, blank line, answer, <|im_end|>
+    whole = np.array(used) + 2 + np.array([len(a) for a in full]) + 1
+    direct = ours.right(ours.without_thinking())
+    rows = []
+    for budget in (*BUDGETS, UNLIMITED):
+        answers, used = ours.at(budget)
+        cap = np.inf if budget == UNLIMITED else budget + len(v.HAND_OFF) + SOLUTION
+        rows.append({
+            "budget": budget, "used": np.array(used), "divided": ours.right(answers),
+            "undivided": ours.right(full) & (whole <= cap), "direct": direct,
+            "uncut": theirs.right(theirs.at(budget)[0]),
+        })
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", default="out")
+    parser.add_argument("--per-level", type=int, default=2000)
+    parser.add_argument("--levels", default=",".join(map(str, problems.CARD_LEVELS)))
+    options = parser.parse_args()
+    like = reasoner.fresh(0)
+    weights, uncut = (train.load(f"{options.out}/{n}.npz", like) for n in ("reasoner", "uncut"))
+    asked = [p for level in map(int, options.levels.split(","))
+             for p in problems.held_out_problems(level, options.per_level)]
+    level = np.array([p.level for p in asked])
+    print("budget      used | " + " ".join(f"   L{n}" for n in sorted(set(level))) +
+          " |   all undiv direct uncut")
+    for row in table(weights, uncut, asked):
+        by_level = " ".join(f"{100 * row['divided'][level == n].mean():5.1f}" for n in sorted(set(level)))
+        rest = " ".join(f"{100 * row[c].mean():5.1f}" for c in ("divided", "undivided", "direct", "uncut"))
+        print(f"{row['budget']!s:10s} {row['used'].mean():5.1f} | {by_level} | {rest}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+//! The engine's logits against candle's `quantized_qwen3`, on the same files and the same tokens.
+//!
+//! Both prefill a prompt in one piece and are then fed the same tokens one by one, whatever they would have
+//! chosen. The engine reads the weights as they are stored; candle reads the same weights unpacked to F32,
+//! because on quantised ones it would quantise the activations too, and err by far more than the engine.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use candle_core::quantized::gguf_file::{Content, Value, write};
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{Device, Tensor};
+use candle_transformers::models::quantized_qwen3::ModelWeights;
+use stint::engine::gguf::Kind;
+use stint::engine::gguf::synth::Synth;
+use stint::engine::probe::Probe;
+
+/// The same model with every weight unpacked to F32.
+fn unpacked(path: &Path) -> PathBuf {
+    let mut file = BufReader::new(File::open(path).unwrap());
+    let content = Content::read(&mut file).unwrap();
+    let tensors: Vec<_> = content
+        .tensor_infos
+        .keys()
+        .map(|name| {
+            let packed = content.tensor(&mut file, name, &Device::Cpu).unwrap();
+            let plain = packed.dequantize(&Device::Cpu).unwrap();
+            (name.as_str(), QTensor::quantize(&plain, GgmlDType::F32).unwrap())
+        })
+        .collect();
+    let metadata: Vec<_> = content.metadata.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    let tensors: Vec<_> = tensors.iter().map(|(name, tensor)| (*name, tensor)).collect();
+    let twin = temporary("unpacked");
+    write(&mut BufWriter::new(File::create(&twin).unwrap()), &metadata, &tensors).unwrap();
+    twin
+}
+
+/// Candle's logits after the prompt and after each further token.
+fn oracle(path: &Path, prompt: &[u32], forced: &[u32]) -> Vec<Vec<f32>> {
+    let mut file = BufReader::new(File::open(path).unwrap());
+    let mut content = Content::read(&mut file).unwrap();
+    // Without it candle computes RoPE in F16.
+    content.metadata.insert("general.dtype".into(), Value::U32(0));
+    let mut model = ModelWeights::from_gguf(content, &mut file, &Device::Cpu).unwrap();
+    let mut feed = |tokens: &[u32], position| {
+        let input = Tensor::new(tokens, &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+        let logits = model.forward(&input, position).unwrap();
+        logits.flatten_all().unwrap().to_vec1::<f32>().unwrap()
+    };
+    let mut all = vec![feed(prompt, 0)];
+    for (step, token) in forced.iter().enumerate() {
+        all.push(feed(&[*token], prompt.len() + step));
+    }
+    all
+}
+
+fn ours(path: &Path, prompt: &[u32], forced: &[u32]) -> Vec<Vec<f32>> {
+    let mut probe = Probe::open(path, 64).unwrap();
+    let mut all = vec![probe.feed(prompt).unwrap()];
+    all.extend(forced.iter().map(|token| probe.feed(&[*token]).unwrap()));
+    all
+}
+
+fn likeliest(logits: &[f32]) -> usize {
+    (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap()
+}
+
+/// Every logit within `tolerance` of candle's, as a share of their spread; prints what was measured.
+fn check(name: &str, path: &Path, vocab: u32, tolerance: f32) {
+    let token = |n: u32| (n * 7919 + 3) % vocab;
+    let prompt: Vec<_> = (0..21).map(token).collect();
+    let forced: Vec<_> = (21..33).map(token).collect();
+    let twin = unpacked(path);
+    let (ours, theirs) = (ours(path, &prompt, &forced), oracle(&twin, &prompt, &forced));
+    std::fs::remove_file(twin).unwrap();
+    let mut worst = 0f32;
+    let mut agree = 0;
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert_eq!(ours.len(), theirs.len());
+        let mean = theirs.iter().sum::<f32>() / theirs.len() as f32;
+        let spread = (theirs.iter().map(|l| (l - mean).powi(2)).sum::<f32>() / theirs.len() as f32).sqrt();
+        let off = ours.iter().zip(theirs).fold(0f32, |most, (a, b)| most.max((a - b).abs()));
+        worst = worst.max(off / spread);
+        agree += usize::from(likeliest(ours) == likeliest(theirs));
+    }
+    let _ = writeln!(
+        std::io::stderr(),
+        "{name}: logits differ by {worst:.1e} of their spread at most; likeliest token agrees {agree} of {}",
+        theirs.len()
+    );
+    assert!(worst <= tolerance, "{name}: {worst:e} of the spread");
+}
+
+/// A path that no other test uses.
+fn temporary(name: &str) -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("stint-parity-{}-{count}-{name}.gguf", std::process::id()))
+}
+
+/// Writes a random model to a file of this test's own.
+fn file(name: &str, synth: &Synth) -> PathBuf {
+    let path = temporary(name);
+    let mut out = BufWriter::new(File::create(&path).unwrap());
+    synth.write(&mut out).unwrap();
+    out.flush().unwrap();
+    path
+}
+
+fn check_random(name: &str, synth: &Synth, tolerance: f32) {
+    let path = file(name, synth);
+    check(name, &path, synth.vocab, tolerance);
+    std::fs::remove_file(path).unwrap();
+}
+
+fn small(kind: Kind) -> Synth {
+    Synth {
+        hidden: 96,
+        layers: 3,
+        heads: 4,
+        kv_heads: 2,
+        head_dim: 32,
+        feed_forward: 160,
+        vocab: 515,
+        kind,
+        ..Synth::default()
+    }
+}
+
+#[test]
+fn random_models_of_every_kind_agree() {
+    check_random("f32", &small(Kind::F32), 5e-5);
+    check_random("f16", &small(Kind::F16), 5e-5);
+    check_random("q8_0", &small(Kind::Q8_0), 5e-5);
+}
+
+#[test]
+fn heads_that_share_nothing_pairs_and_fours_agree() {
+    for kv_heads in [1, 2, 4] {
+        check_random(&format!("kv{kv_heads}"), &Synth { kv_heads, tied: false, ..small(Kind::F32) }, 5e-5);
+    }
+}
+
+/// 151,936 rows of 256 are 155 MB of F32: more than lavapipe binds at once, so the table lies in parts.
+#[test]
+fn a_vocabulary_larger_than_one_binding_agrees() {
+    let large = Synth {
+        hidden: 256,
+        layers: 2,
+        heads: 8,
+        kv_heads: 2,
+        head_dim: 64,
+        feed_forward: 512,
+        vocab: 151_936,
+        ..Synth::default()
+    };
+    check_random("large vocabulary", &large, 5e-5);
+}
+
+#[test]
+fn the_embedded_model_agrees() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/reasoner.gguf");
+    if !path.exists() {
+        let _ = writeln!(std::io::stderr(), "{} is not there yet", path.display());
+        return;
+    }
+    let vocab = stint::engine::Gguf::open(&path).unwrap().texts("tokenizer.ggml.tokens").unwrap().len();
+    check("embedded model", &path, u32::try_from(vocab).unwrap(), 5e-5);
+}

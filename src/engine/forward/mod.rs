@@ -1,0 +1,209 @@
+//! The forward pass: a model's weights and buffers on the device, and one step over a batch of rows.
+//!
+//! A row is one token of one sequence at one position. Rows of many sequences, being prefilled or
+//! decoded, run together; each reads its own sequence's cache through its slot's table.
+
+mod layer;
+
+use std::sync::Arc;
+
+use super::error::EngineError;
+use super::gguf::Gguf;
+use super::gpu::Gpu;
+use super::ops::{BLOCK, Bound, Drawn, Embed, Norm, SLOT_WORDS, Sample, rotations};
+use super::shape::Shape;
+use super::weights::{Matrix, vector};
+use layer::{Activations, Layer, Ops};
+
+/// How much of everything to make room for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent {
+    /// Sequences at once.
+    pub(crate) slots: u32,
+    /// Rows in one step.
+    pub(crate) rows: u32,
+    /// Positions of one sequence.
+    pub(crate) context: u32,
+    /// Blocks of the cache, all sequences together.
+    pub(crate) blocks: u32,
+}
+
+/// One token to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Its id, or [`super::ops::LAST`] for the last that its slot sampled.
+    pub(crate) token: u32,
+    pub(crate) slot: u32,
+    pub(crate) position: u32,
+}
+
+/// The rows of one step, and those among them whose next token is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Batch {
+    pub(crate) rows: Vec<Row>,
+    /// Indices into `rows`.
+    pub(crate) picks: Vec<u32>,
+}
+
+/// A model on a device.
+pub(crate) struct Model {
+    gpu: Arc<Gpu>,
+    extent: Extent,
+    vocab: u32,
+    ops: Ops,
+    embed: Embed,
+    layers: Vec<Layer>,
+    last_norm: (Norm, wgpu::BindGroup),
+    head: Bound,
+    sample: Sample,
+    state: State,
+    weight_bytes: u64,
+}
+
+/// The buffers that change from step to step, caches and activations aside.
+struct State {
+    rows: wgpu::Buffer,
+    picks: wgpu::Buffer,
+    slots: wgpu::Buffer,
+    tables: wgpu::Buffer,
+    logits: wgpu::Buffer,
+    drawn: wgpu::Buffer,
+    drawn_back: wgpu::Buffer,
+}
+
+impl State {
+    fn new(gpu: &Gpu, extent: &Extent, vocab: u32) -> Result<Self, EngineError> {
+        let slots = u64::from(extent.slots);
+        let logits = slots * u64::from(vocab) * 4;
+        if logits > gpu.binding_max {
+            let message =
+                format!("{slots} sequences are too many for this device and vocabulary: lower `sequences`");
+            return Err(EngineError::Settings(message));
+        }
+        Ok(Self {
+            rows: gpu.buffer("rows", u64::from(extent.rows) * 16),
+            picks: gpu.buffer("picks", slots * 8),
+            slots: gpu.buffer("slots", slots * u64::from(SLOT_WORDS) * 4),
+            tables: gpu.buffer("tables", slots * u64::from(extent.table()) * 4),
+            logits: gpu.buffer("logits", logits),
+            drawn: gpu.buffer("drawn", slots * 16),
+            drawn_back: gpu.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("drawn back"),
+                size: slots * 16,
+                usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+                mapped_at_creation: false,
+            }),
+        })
+    }
+}
+
+impl Extent {
+    /// The length of one slot's table of blocks.
+    pub(crate) fn table(&self) -> u32 {
+        self.context.div_ceil(BLOCK)
+    }
+}
+
+impl Model {
+    /// Uploads a model and makes room for what it needs to run.
+    pub(crate) fn load(
+        gpu: Arc<Gpu>,
+        gguf: &Gguf,
+        shape: &Shape,
+        extent: Extent,
+    ) -> Result<Self, EngineError> {
+        let state = State::new(&gpu, &extent, shape.vocab)?;
+        let ops = Ops::new(&gpu, shape, extent.table());
+        let activations = Activations::new(&gpu, shape, &extent)?;
+        let table = Matrix::load(&gpu, gguf, &["token_embd.weight".into()], shape.hidden)?;
+        let embed = Embed::new(&gpu, &table, &state.rows, &state.slots, &activations.h);
+        let turns = gpu.filled("rotations", &rotations(extent.context, shape.head_dim, shape.rope_base));
+        let place =
+            layer::Place { gpu: &gpu, gguf, shape, state: &state, rotations: &turns, extent: &extent };
+        let layers = (0..shape.layers).map(|index| Layer::load(&place, &ops, &activations, index));
+        let layers = layers.collect::<Result<Vec<_>, _>>()?;
+        let norm = Norm::new(&gpu, shape.hidden, shape.epsilon, true);
+        let weight = gpu.filled("output norm", &vector(gguf, "output_norm.weight", shape.hidden)?);
+        let last = norm.bind(&gpu, &activations.h, &weight, &state.picks, &activations.normed);
+        // Without a matrix of its own the output shares the embeddings'.
+        let untied = gguf.has_tensor("output.weight");
+        let own =
+            untied.then(|| Matrix::load(&gpu, gguf, &["output.weight".into()], shape.hidden)).transpose()?;
+        let output = own.as_ref().unwrap_or(&table);
+        let head = ops.matmul.bind(&gpu, output, &activations.normed, &state.logits, false);
+        if output.rows != shape.vocab {
+            return Err(EngineError::Model("its output and its embeddings differ in size".into()));
+        }
+        let sample = Sample::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.drawn);
+        let weight_bytes = output.bytes + layers.iter().map(|layer| layer.bytes).sum::<u64>();
+        gpu.wait()?;
+        let last_norm = (norm, last);
+        let vocab = shape.vocab;
+        Ok(Self { gpu, extent, vocab, ops, embed, layers, last_norm, head, sample, state, weight_bytes })
+    }
+
+    /// Bytes of weights that one token reads.
+    pub(crate) fn weight_bytes(&self) -> u64 {
+        self.weight_bytes
+    }
+
+    /// Puts a new generation into a slot: its sampler's state and its blocks.
+    pub(crate) fn place(&self, slot: u32, words: &[u32], blocks: &[u32]) {
+        let state = u64::from(slot) * u64::from(SLOT_WORDS) * 4;
+        let table = u64::from(slot) * u64::from(self.extent.table()) * 4;
+        self.gpu.queue.write_buffer(&self.state.slots, state, bytemuck::cast_slice(words));
+        self.gpu.queue.write_buffer(&self.state.tables, table, bytemuck::cast_slice(blocks));
+    }
+
+    /// Runs a batch and draws a token for each of its picks, in their order.
+    pub(crate) fn step(&self, batch: &Batch) -> Result<Vec<Drawn>, EngineError> {
+        self.submit(batch, true);
+        if batch.picks.is_empty() {
+            self.gpu.wait()?;
+            return Ok(Vec::new());
+        }
+        let words: Vec<[u32; 4]> = self.gpu.mapped(&self.state.drawn_back, batch.picks.len())?;
+        Ok(Drawn::all(&words))
+    }
+
+    /// Runs a batch and reads the logits of its picks instead of drawing from them.
+    pub(crate) fn logits(&self, batch: &Batch) -> Result<Vec<Vec<f32>>, EngineError> {
+        self.submit(batch, false);
+        let vocab = self.vocab as usize;
+        let all: Vec<f32> = self.gpu.read(&self.state.logits, batch.picks.len() * vocab)?;
+        Ok(all.chunks(vocab).map(<[f32]>::to_vec).collect())
+    }
+
+    fn submit(&self, batch: &Batch, draw: bool) {
+        let rows: Vec<_> = batch.rows.iter().map(|row| [row.token, row.slot, row.position, 0]).collect();
+        let slot = |row: u32| batch.rows.get(row as usize).map_or(0, |row| row.slot);
+        let picks: Vec<_> = batch.picks.iter().map(|&row| [row, slot(row)]).collect();
+        self.gpu.queue.write_buffer(&self.state.rows, 0, bytemuck::cast_slice(&rows));
+        self.gpu.queue.write_buffer(&self.state.picks, 0, bytemuck::cast_slice(&picks));
+        let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        self.record(&mut pass, count(rows.len()), count(picks.len()), draw);
+        drop(pass);
+        if draw && !picks.is_empty() {
+            let bytes = picks.len() as u64 * 16;
+            encoder.copy_buffer_to_buffer(&self.state.drawn, 0, &self.state.drawn_back, 0, bytes);
+        }
+        self.gpu.queue.submit([encoder.finish()]);
+    }
+
+    fn record(&self, pass: &mut wgpu::ComputePass<'_>, rows: u32, picks: u32, draw: bool) {
+        self.embed.run(pass, rows);
+        for layer in &self.layers {
+            layer.run(&self.gpu, &self.ops, pass, rows);
+        }
+        if picks == 0 {
+            return;
+        }
+        self.last_norm.0.run(&self.gpu, pass, &self.last_norm.1, picks);
+        self.head.run(&self.gpu, pass, picks);
+        if draw {
+            self.sample.run(pass, picks);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The device: choosing it, opening it, and learning of its faults.
+
+mod adapter;
+mod kernel;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+#[cfg(test)]
+pub(crate) use kernel::submit;
+pub(crate) use kernel::{Access, Kernel, KernelSource};
+
+use super::error::EngineError;
+
+/// What a device is, for logs and the status page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its name.
+    pub name: String,
+    /// Its driver and the driver's version.
+    pub driver: String,
+    /// What it is.
+    pub kind: DeviceKind,
+}
+
+/// What a device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeviceKind {
+    /// A GPU with memory of its own.
+    Discrete,
+    /// A GPU that shares the processor's memory.
+    Integrated,
+    /// A GPU passed through to a virtual machine, or one that does not say what it is.
+    Virtual,
+    /// A software driver.
+    Cpu,
+}
+
+/// How long a submission may take before the device counts as lost. A software driver may need seconds.
+const ANSWER_MAX: Duration = Duration::from_secs(120);
+
+/// An opened device.
+pub(crate) struct Gpu {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) info: DeviceInfo,
+    /// The most bytes that one binding may span.
+    pub(crate) binding_max: u64,
+    /// The largest subgroup that the device may choose for a kernel.
+    subgroup_max: u32,
+    fault: Arc<Mutex<Option<EngineError>>>,
+}
+
+/// Threads in a workgroup of every kernel that works by subgroups.
+pub(crate) const WORKGROUP: u32 = 64;
+
+impl Gpu {
+    /// Opens the best device that the settings allow.
+    pub(crate) fn open(name: Option<&str>, allow_cpu: bool) -> Result<Self, EngineError> {
+        let (adapter, info) = adapter::choose(name, allow_cpu)?;
+        let missing = (wgpu::Features::SUBGROUP | wgpu::Features::IMMEDIATES) - adapter.features();
+        let failed = |reason: String| EngineError::Open { name: info.name.clone(), reason };
+        if !missing.is_empty() {
+            return Err(failed(format!("it lacks {missing:?}; update its driver")));
+        }
+        let limits = adapter.limits();
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("stint"),
+            required_features: wgpu::Features::SUBGROUP | wgpu::Features::IMMEDIATES,
+            required_limits: limits.clone(),
+            ..wgpu::DeviceDescriptor::default()
+        };
+        let opened = pollster::block_on(adapter.request_device(&descriptor));
+        let (device, queue) = opened.map_err(|error| failed(error.to_string()))?;
+        let fault = Arc::new(Mutex::new(None));
+        watch(&device, &fault);
+        let subgroup_max = adapter.get_info().subgroup_max_size.max(4);
+        let binding_max = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        Ok(Self { device, queue, info, binding_max, subgroup_max, fault })
+    }
+
+    /// The first thing that went wrong on the device, if anything did. It stays.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        match &*self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the device has done all it was given.
+    pub(crate) fn wait(&self) -> Result<(), EngineError> {
+        let wait = wgpu::PollType::Wait { submission_index: None, timeout: Some(ANSWER_MAX) };
+        self.device.poll(wait).map_err(|error| EngineError::Lost(error.to_string()))?;
+        self.check()
+    }
+
+    /// An empty buffer of so many bytes.
+    pub(crate) fn buffer(&self, label: &str, bytes: u64) -> wgpu::Buffer {
+        self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some(label),
+            size: bytes.next_multiple_of(16).max(16),
+            usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        })
+    }
+
+    /// A buffer with these numbers.
+    pub(crate) fn filled<T: bytemuck::NoUninit>(&self, label: &str, numbers: &[T]) -> wgpu::Buffer {
+        let bytes: &[u8] = bytemuck::cast_slice(numbers);
+        let buffer = self.buffer(label, bytes.len() as u64);
+        self.queue.write_buffer(&buffer, 0, bytes);
+        buffer
+    }
+
+    /// Copies the first bytes of a buffer back, after all that was submitted before.
+    pub(crate) fn read<T: bytemuck::Pod>(
+        &self,
+        buffer: &wgpu::Buffer,
+        count: usize,
+    ) -> Result<Vec<T>, EngineError> {
+        let bytes = (count * size_of::<T>()) as u64;
+        let back = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("read back"),
+            size: bytes.next_multiple_of(4).max(4),
+            usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+            mapped_at_creation: false,
+        });
+        let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        encoder.copy_buffer_to_buffer(buffer, 0, &back, 0, back.size().min(buffer.size()));
+        self.queue.submit([encoder.finish()]);
+        self.mapped(&back, count)
+    }
+
+    /// The first numbers of a buffer that can be mapped, after all that was submitted before.
+    pub(crate) fn mapped<T: bytemuck::Pod>(
+        &self,
+        buffer: &wgpu::Buffer,
+        count: usize,
+    ) -> Result<Vec<T>, EngineError> {
+        let slice = buffer.slice(..);
+        slice.map_async(wgpu::MapMode::Read, |_| ());
+        self.wait()?;
+        let lost = |error: wgpu::MapRangeError| EngineError::Lost(error.to_string());
+        let view = slice.get_mapped_range().map_err(lost)?;
+        let bytes = view.get(..count * size_of::<T>()).unwrap_or_default();
+        let numbers = bytemuck::pod_collect_to_vec(bytes);
+        drop(view);
+        buffer.unmap();
+        Ok(numbers)
+    }
+
+    /// Workgroups that suffice for so many subgroups, whatever subgroup size the device chooses.
+    pub(crate) fn groups(&self, subgroups: u32) -> u32 {
+        subgroups.div_ceil((WORKGROUP / self.subgroup_max).max(1))
+    }
+}
+
+/// Keeps the first fault. wgpu's own handler would panic.
+fn watch(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>) {
+    let keep = |fault: &Mutex<Option<EngineError>>, error| {
+        fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    };
+    let errors = Arc::clone(fault);
+    device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+        let error = match error {
+            wgpu::Error::OutOfMemory { .. } => EngineError::Memory,
+            other => EngineError::Refused(other.to_string()),
+        };
+        keep(&errors, error);
+    }));
+    let losses = Arc::clone(fault);
+    device.set_device_lost_callback(move |reason, message| {
+        if reason != wgpu::DeviceLostReason::Destroyed {
+            keep(&losses, EngineError::Lost(message));
+        }
+    });
+}
+
+/// One device for all tests: several at once would only fight for the same two cores.
+#[cfg(test)]
+pub(crate) fn shared() -> Arc<Gpu> {
+    static GPU: std::sync::LazyLock<Arc<Gpu>> = std::sync::LazyLock::new(|| {
+        Arc::new(Gpu::open(None, true).expect("a Vulkan driver, lavapipe will do"))
+    });
+    Arc::clone(&GPU)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_device_is_refused_with_the_names_of_those_present() {
+        let Err(error) = Gpu::open(Some("no such device"), true) else { panic!("it opened") };
+        assert!(error.to_string().contains(&shared().info.name), "{error}");
+    }
+
+    #[test]
+    fn a_software_device_is_only_used_when_allowed() {
+        if shared().info.kind != DeviceKind::Cpu {
+            return;
+        }
+        let Err(error) = Gpu::open(Some(&shared().info.name), false) else { panic!("it opened") };
+        assert!(error.to_string().contains("allow_cpu"), "{error}");
+    }
+
+    #[test]
+    fn what_is_written_to_a_buffer_is_read_back() {
+        let gpu = shared();
+        let buffer = gpu.filled("test", &[1u32, 2, 3]);
+        assert_eq!(gpu.read::<u32>(&buffer, 3).unwrap(), [1, 2, 3]);
+    }
+}

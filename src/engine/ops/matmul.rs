@@ -1,0 +1,212 @@
+//! Rows of activations times a matrix of weights, each as F32, F16 or `Q8_0`; activations stay f32.
+//!
+//! Two kernels differ only in how many tokens share one reading of the weights: one, for a
+//! sequence that runs alone, and four.
+
+use std::sync::Arc;
+
+use crate::engine::gguf::Kind;
+use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource};
+use crate::engine::weights::Matrix;
+
+/// The kernels for one kind of weights.
+struct Pair {
+    one: Kernel,
+    four: Kernel,
+}
+
+/// The kernels, for every kind of weights.
+pub(crate) struct Matmul([Arc<Pair>; 3]);
+
+/// A matrix tied to its input and output.
+pub(crate) struct Bound {
+    calls: Vec<Call>,
+    columns: u32,
+    rows: u32,
+    add: bool,
+}
+
+struct Call {
+    kernels: Arc<Pair>,
+    group: wgpu::BindGroup,
+    first: u32,
+    rows: u32,
+}
+
+impl Matmul {
+    pub(crate) fn new(gpu: &Gpu) -> Self {
+        let kernel = |kind: u8, tokens: u8| {
+            let constants = [("KIND", f64::from(kind)), ("COLS", f64::from(tokens))];
+            let source = KernelSource {
+                label: "matmul",
+                wgsl: include_str!("matmul.wgsl"),
+                constants: &constants,
+                bindings: &[Access::Read, Access::Read, Access::Read, Access::Write],
+                immediates: 6,
+            };
+            Kernel::new(gpu, &source)
+        };
+        Self([0, 1, 2].map(|kind| Arc::new(Pair { one: kernel(kind, 1), four: kernel(kind, 4) })))
+    }
+
+    /// `y = x · matrixᵀ`, or `y += x · matrixᵀ` with `add`.
+    pub(crate) fn bind(
+        &self,
+        gpu: &Gpu,
+        matrix: &Matrix,
+        x: &wgpu::Buffer,
+        y: &wgpu::Buffer,
+        add: bool,
+    ) -> Bound {
+        let calls = matrix.parts.iter().map(|part| {
+            let kernels = match part.kind {
+                Kind::F32 => &self.0[0],
+                Kind::F16 => &self.0[1],
+                Kind::Q8_0 => &self.0[2],
+            };
+            let group = kernels.one.bind(gpu, &[&part.numbers, &part.scales, x, y]);
+            Call { kernels: Arc::clone(kernels), group, first: part.first, rows: part.rows }
+        });
+        Bound { calls: calls.collect(), columns: matrix.columns, rows: matrix.rows, add }
+    }
+}
+
+impl Bound {
+    pub(crate) fn run(&self, gpu: &Gpu, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
+        for call in &self.calls {
+            let immediates = [call.rows, tokens, self.columns, self.rows, call.first, u32::from(self.add)];
+            let groups = gpu.groups(call.rows.div_ceil(4));
+            if tokens == 1 {
+                call.kernels.one.run(pass, &call.group, &immediates, (groups, 1));
+            } else {
+                call.kernels.four.run(pass, &call.group, &immediates, (groups, tokens.div_ceil(4)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::gguf::Gguf;
+    use crate::engine::gguf::synth::{Synth, encode};
+    use crate::engine::gpu::{shared, submit};
+    use crate::engine::ops::testing::{close, numbers};
+    use half::f16;
+
+    /// What the encoded numbers stand for.
+    fn decode(kind: Kind, bytes: &[u8]) -> Vec<f64> {
+        let half = |b: &[u8]| f64::from(f16::from_le_bytes([b[0], b[1]]).to_f32());
+        match kind {
+            Kind::F32 => {
+                bytes.chunks(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))).collect()
+            }
+            Kind::F16 => bytes.chunks(2).map(half).collect(),
+            Kind::Q8_0 => {
+                let block = |b: &[u8]| {
+                    b[2..].iter().map(|v| f64::from(i8::from_le_bytes([*v])) * half(b)).collect::<Vec<_>>()
+                };
+                bytes.chunks(34).flat_map(block).collect()
+            }
+        }
+    }
+
+    fn reference(weights: &[f64], x: &[f32], columns: usize) -> Vec<f64> {
+        let dot = |row: &[f64], x: &[f32]| row.iter().zip(x).map(|(w, v)| w * f64::from(*v)).sum();
+        let rows = |x: &[f32]| weights.chunks(columns).map(|row| dot(row, x)).collect::<Vec<f64>>();
+        x.chunks(columns).flat_map(rows).collect()
+    }
+
+    fn part(gpu: &Gpu, kind: Kind, first: u32, rows: u32, bytes: &[u8]) -> crate::engine::weights::Part {
+        let (numbers, scales): (Vec<u8>, Vec<u8>) = match kind {
+            Kind::Q8_0 => (
+                bytes.chunks(34).flat_map(|b| b[2..].to_vec()).collect(),
+                bytes.chunks(34).flat_map(|b| b[..2].to_vec()).collect(),
+            ),
+            _ => (bytes.to_vec(), Vec::new()),
+        };
+        let mut scales = scales;
+        scales.resize(scales.len().next_multiple_of(4), 0);
+        let (numbers, scales) = (gpu.filled("w", &numbers), gpu.filled("s", &scales));
+        crate::engine::weights::Part { kind, first, rows, numbers, scales }
+    }
+
+    /// Multiplies and compares; returns the result's bits.
+    fn check(kind: Kind, columns: u32, rows: u32, tokens: u32, split: u32, add: bool) -> Vec<f32> {
+        let gpu = shared();
+        let bytes = encode(kind, &numbers(5, columns * rows));
+        let x = numbers(6, columns * tokens);
+        let before = if add { numbers(7, rows * tokens) } else { vec![9.0; (rows * tokens) as usize] };
+        let row_bytes = bytes.len() / rows as usize;
+        let (upper, lower) = bytes.split_at(split as usize * row_bytes);
+        let mut parts = vec![part(&gpu, kind, split, rows - split, lower)];
+        if split > 0 {
+            parts.insert(0, part(&gpu, kind, 0, split, upper));
+        }
+        let matrix = Matrix { columns, rows, parts, bytes: 0 };
+        let y = gpu.filled("y", &before);
+        let bound = Matmul::new(&gpu).bind(&gpu, &matrix, &gpu.filled("x", &x), &y, add);
+        submit(&gpu, |pass| bound.run(&gpu, pass, tokens));
+        let got = gpu.read(&y, (rows * tokens) as usize).unwrap();
+        let mut expected = reference(&decode(kind, &bytes), &x, columns as usize);
+        if add {
+            expected.iter_mut().zip(&before).for_each(|(e, b)| *e += f64::from(*b));
+        }
+        close(&got, &expected, 3e-6);
+        got
+    }
+
+    #[test]
+    fn every_kind_multiplies_over_awkward_shapes() {
+        for (kind, widths) in
+            [(Kind::F32, [4, 36, 100]), (Kind::F16, [8, 40, 264]), (Kind::Q8_0, [32, 96, 416])]
+        {
+            for columns in widths {
+                for (rows, tokens) in [(1, 1), (4, 2), (7, 1), (33, 5), (130, 9)] {
+                    check(kind, columns, rows, tokens, 0, false);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_result_can_be_added_to_what_is_there() {
+        check(Kind::F32, 36, 7, 1, 0, true);
+        check(Kind::Q8_0, 96, 33, 6, 0, true);
+    }
+
+    #[test]
+    fn a_matrix_split_by_rows_is_still_one_matrix() {
+        check(Kind::F16, 40, 33, 1, 13, false);
+        check(Kind::Q8_0, 96, 33, 5, 32, false);
+    }
+
+    #[test]
+    fn a_token_has_the_same_bits_alone_and_among_others() {
+        for (kind, columns) in [(Kind::F32, 100), (Kind::F16, 264), (Kind::Q8_0, 416)] {
+            let alone = check(kind, columns, 33, 1, 0, false);
+            for tokens in [2, 5] {
+                let among = check(kind, columns, 33, tokens, 0, false);
+                let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&alone), bits(&among[..33]), "{kind:?}, {tokens} tokens");
+            }
+        }
+    }
+
+    #[test]
+    fn tensors_of_a_file_are_stacked_into_one_matrix() {
+        let gpu = shared();
+        for kind in [Kind::F32, Kind::F16, Kind::Q8_0] {
+            let gguf = Gguf::from_bytes(Synth { kind, ..Synth::default() }.bytes().into()).unwrap();
+            let names = ["attn_q", "attn_k", "attn_v"].map(|name| format!("blk.0.{name}.weight"));
+            let matrix = Matrix::load(&gpu, &gguf, &names, 32).unwrap();
+            assert_eq!((matrix.rows, matrix.parts.len()), (128, 1));
+            let weights: Vec<_> =
+                names.iter().flat_map(|name| decode(kind, gguf.tensor(name).unwrap().data)).collect();
+            let (x, y) = (numbers(8, 32 * 3), gpu.buffer("y", 128 * 3 * 4));
+            let bound = Matmul::new(&gpu).bind(&gpu, &matrix, &gpu.filled("x", &x), &y, false);
+            submit(&gpu, |pass| bound.run(&gpu, pass, 3));
+            close(&gpu.read(&y, 128 * 3).unwrap(), &reference(&weights, &x, 32), 3e-6);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The operations of the forward pass: one file, one kernel, its WGSL beside it, an obvious CPU version in its tests.
+//!
+//! Every kernel reduces in an order that depends on its row alone, never on how many rows run with
+//! it. So a sequence computes the same bits alone and in a batch, prefilled at once or in chunks.
+
+mod attend;
+mod embed;
+mod gate;
+mod matmul;
+mod norm;
+mod rope;
+mod sample;
+mod stream;
+#[cfg(test)]
+mod testing;
+
+pub(crate) use attend::{Attend, Tied as AttendTied};
+pub(crate) use embed::Embed;
+pub(crate) use gate::Gate;
+pub(crate) use matmul::{Bound, Matmul};
+pub(crate) use norm::Norm;
+pub(crate) use rope::{Rope, Tied as RopeTied, rotations};
+pub use sample::Sampling;
+pub(crate) use sample::{Drawn, EOS_MAX, HAND_OFF_MAX, SLOT_WORDS, Sample, slot_words};
+pub(crate) use stream::Stream;
+
+/// Tokens in one block of the KV cache.
+pub(crate) const BLOCK: u32 = 16;
+
+/// Marks a row whose token is the last one that its slot sampled.
+pub(crate) const LAST: u32 = u32::MAX;

@@ -1,0 +1,29 @@
+// y[r] = x[s] / sqrt(mean(x[s]²) + epsilon) * weight, one row per subgroup; s is r, or the row that pick r names.
+struct Immediates { rows: u32 }
+var<immediate> i: Immediates;
+override COLUMNS: u32;
+override EPSILON: f32;
+override PICKED: bool;
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read> weight: array<f32>;
+@group(0) @binding(2) var<storage, read> picks: array<vec2<u32>>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup: u32,
+        @builtin(num_subgroups) subgroups: u32, @builtin(subgroup_size) lanes: u32,
+        @builtin(subgroup_invocation_id) lane: u32) {
+  let row = group.x * subgroups + subgroup;
+  if (row >= i.rows) { return; }
+  var source = row;
+  if (PICKED) { source = picks[row].x; }
+  var sum = 0.0;
+  for (var c = lane; c < COLUMNS; c += lanes) {
+    let v = x[source * COLUMNS + c];
+    sum += v * v;
+  }
+  let scale = 1.0 / sqrt(subgroupAdd(sum) / f32(COLUMNS) + EPSILON);
+  for (var c = lane; c < COLUMNS; c += lanes) {
+    y[row * COLUMNS + c] = x[source * COLUMNS + c] * scale * weight[c];
+  }
+}

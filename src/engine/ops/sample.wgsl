@@ -1,0 +1,210 @@
+// Draws one token for each pick, one workgroup a pick, and moves its slot's budget machine by it. The machine is
+// the one of phases.rs; the draw is a race: every token i that passes top-k and top-p runs with rate
+// exp(logit / temperature), on a random number made of (seed, how many tokens this slot has drawn, i) alone.
+override VOCAB: u32;
+override SLOT_WORDS: u32;
+@group(0) @binding(0) var<storage, read> logits: array<f32>;
+@group(0) @binding(1) var<storage, read> picks: array<vec2<u32>>;  // row, slot
+@group(0) @binding(2) var<storage, read_write> slots: array<u32>;
+@group(0) @binding(3) var<storage, read_write> drawn: array<vec4<u32>>;  // token, role, phase afterwards
+
+// Words of a slot; sample.rs writes them.
+const PHASE = 0u; const THOUGHT = 1u; const THOUGHT_MAX = 2u; const HANDED = 3u; const HAND_OFF = 4u;
+const SOLVED = 5u; const SOLUTION_MAX = 6u; const START = 7u; const END = 8u; const LAST = 9u; const COUNT = 10u;
+const TEMPERATURE = 11u; const TOP_K = 12u; const TOP_P = 13u; const SEED = 14u; const EOS_COUNT = 16u; const EOS = 17u;
+const HAND_OFF_IDS = 32u;
+// Phases, then roles.
+const IDLE = 0u; const THINKING = 1u; const HANDING = 2u; const SOLUTION = 3u; const DONE = 4u;
+const AS_THOUGHT = 0u; const AS_TAG = 1u; const AS_HAND_OFF = 2u; const AS_SOLUTION = 3u; const AS_END = 4u;
+
+const THREADS = 256u;
+const NONE = 0xffffffffu;
+var<workgroup> sums: array<f32, 64>;    // one a subgroup, which has 4 threads at least
+var<workgroup> tops: array<f32, 64>;
+var<workgroup> ids: array<u32, 64>;
+var<private> thread: u32; var<private> subgroup: u32; var<private> subgroups: u32; var<private> lane: u32;
+var<private> base: u32;     // where this pick's logits begin
+var<private> banned: vec2<u32>;
+
+fn logit(id: u32) -> f32 {
+  let value = logits[base + id];
+  // False for NaN, too.
+  if (value > -1e30 && id != banned.x && id != banned.y) { return value; }
+  return -1e30;
+}
+
+// A number of the same order as the float, ties of -0 and 0 aside.
+fn order(value: f32) -> u32 {
+  let bits = bitcast<u32>(value);
+  return select(bits | 0x80000000u, ~bits, (bits >> 31u) == 1u);
+}
+
+fn mix(value: u32) -> u32 {
+  let state = value * 747796405u + 2891336453u;
+  let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
+  return (word >> 22u) ^ word;
+}
+
+// The best value over all threads and the lowest id that has it.
+fn best(value: f32, id: u32) -> u32 {
+  let top = subgroupMax(value);
+  let first = subgroupMin(select(NONE, id, value == top));
+  if (lane == 0u) { tops[subgroup] = top; ids[subgroup] = first; }
+  workgroupBarrier();
+  var winner = ids[0];
+  var high = tops[0];
+  for (var s = 1u; s < subgroups; s++) {
+    if (tops[s] > high || (tops[s] == high && ids[s] < winner)) { high = tops[s]; winner = ids[s]; }
+  }
+  workgroupBarrier();
+  return winner;
+}
+
+fn add(value: f32) -> f32 {
+  let part = subgroupAdd(value);
+  if (lane == 0u) { sums[subgroup] = part; }
+  workgroupBarrier();
+  var sum = 0.0;
+  for (var s = 0u; s < subgroups; s++) { sum += sums[s]; }
+  workgroupBarrier();
+  return sum;
+}
+
+// How much the tokens of at least this order weigh: their number, or their probability times a constant.
+fn weight(least: u32, by_probability: bool, top: f32, coldness: f32) -> f32 {
+  var sum = 0.0;
+  for (var id = thread; id < VOCAB; id += THREADS) {
+    let value = logit(id);
+    if (order(value) >= least) {
+      if (by_probability) { sum += exp((value - top) * coldness); } else { sum += 1.0; }
+    }
+  }
+  return add(sum);
+}
+
+// The highest order, not below `floor`, at which the tokens weigh `target` or more; found bit by bit.
+fn threshold(floor: u32, target_weight: f32, by_probability: bool, top: f32, coldness: f32) -> u32 {
+  var found = 0u;
+  for (var bit = 32u; bit > 0u; bit--) {
+    let trial = found | (1u << (bit - 1u));
+    if (weight(max(trial, floor), by_probability, top, coldness) >= target_weight) { found = trial; }
+  }
+  return max(found, floor);
+}
+
+fn greedy() -> u32 {
+  var high = -2e30;
+  var winner = 0u;
+  for (var id = thread; id < VOCAB; id += THREADS) {
+    let value = logit(id);
+    if (value > high) { high = value; winner = id; }
+  }
+  return best(high, winner);
+}
+
+fn race(slot: u32, first: u32) -> u32 {
+  let top = logit(first);
+  let coldness = 1.0 / bitcast<f32>(slots[slot + TEMPERATURE]);
+  let top_k = slots[slot + TOP_K];
+  let top_p = bitcast<f32>(slots[slot + TOP_P]);
+  var least = 0u;
+  if (top_k > 0u && top_k < VOCAB) { least = threshold(0u, f32(top_k), false, top, coldness); }
+  if (top_p < 1.0) {
+    let all = weight(least, true, top, coldness);
+    least = threshold(least, top_p * all, true, top, coldness);
+  }
+  let a = mix(slots[slot + SEED] ^ mix(slots[slot + SEED + 1u] ^ mix(slots[slot + COUNT])));
+  let b = mix(a ^ 0x85ebca6bu);
+  var high = -3e38;
+  var winner = first;
+  for (var id = thread; id < VOCAB; id += THREADS) {
+    let value = logit(id);
+    if (value > -1e30 && order(value) >= least) {
+      // Evenly spread in (0, 1]; fine-grained near 0, where the race is decided.
+      let u = (f32(mix(mix(id ^ a) + b)) + 0.5) / 4294967296.0;
+      let time = select(-log(max(1.0 - u, 1e-9)), u * (1.0 + 0.5 * u), u < 1e-3);
+      let lead = (value - top) * coldness - log(time);
+      if (lead > high) { high = lead; winner = id; }
+    }
+  }
+  return best(high, winner);
+}
+
+fn is_end_of_text(slot: u32, id: u32) -> bool {
+  for (var n = 0u; n < slots[slot + EOS_COUNT]; n++) {
+    if (slots[slot + EOS + n] == id) { return true; }
+  }
+  return false;
+}
+
+fn solve(slot: u32, id: u32) -> u32 {
+  if (is_end_of_text(slot, id)) {
+    slots[slot + PHASE] = DONE;
+    return AS_END;
+  }
+  slots[slot + PHASE] = SOLUTION;
+  slots[slot + SOLVED] += 1u;
+  return AS_SOLUTION;
+}
+
+fn think(slot: u32, id: u32) -> u32 {
+  if (id == slots[slot + END]) {
+    slots[slot + PHASE] = SOLUTION;
+    return AS_TAG;
+  }
+  if (is_end_of_text(slot, id)) {
+    slots[slot + PHASE] = DONE;
+    return AS_END;
+  }
+  slots[slot + THOUGHT] += 1u;
+  return AS_THOUGHT;
+}
+
+fn settle(slot: u32) {
+  if (slots[slot + PHASE] == THINKING && slots[slot + THOUGHT] >= slots[slot + THOUGHT_MAX]) { slots[slot + PHASE] = HANDING; }
+  if (slots[slot + PHASE] == HANDING && slots[slot + HANDED] >= slots[slot + HAND_OFF]) { slots[slot + PHASE] = SOLUTION; }
+  if (slots[slot + PHASE] == SOLUTION && slots[slot + SOLVED] >= slots[slot + SOLUTION_MAX]) { slots[slot + PHASE] = DONE; }
+}
+
+fn take(pick: u32, slot: u32, sampled: u32) {
+  var id = sampled;
+  var role = AS_END;
+  switch (slots[slot + PHASE]) {
+    case IDLE: {
+      if (id == slots[slot + START]) { slots[slot + PHASE] = THINKING; role = AS_TAG; } else { role = solve(slot, id); }
+    }
+    case THINKING: { role = think(slot, id); }
+    case HANDING: {
+      id = slots[slot + HAND_OFF_IDS + slots[slot + HANDED]];
+      slots[slot + HANDED] += 1u;
+      role = AS_HAND_OFF;
+    }
+    case SOLUTION: { role = solve(slot, id); }
+    default: {}
+  }
+  settle(slot);
+  slots[slot + LAST] = id;
+  slots[slot + COUNT] += 1u;
+  drawn[pick] = vec4<u32>(id, role, slots[slot + PHASE], 0u);
+}
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32,
+        @builtin(subgroup_id) subgroup_id: u32, @builtin(num_subgroups) subgroup_count: u32,
+        @builtin(subgroup_invocation_id) lane_id: u32) {
+  thread = index; subgroup = subgroup_id; subgroups = subgroup_count; lane = lane_id;
+  base = group.x * VOCAB;
+  let slot = picks[group.x].y * SLOT_WORDS;
+  let phase = slots[slot + PHASE];
+  let temperature = bitcast<f32>(slots[slot + TEMPERATURE]);
+  banned = vec2<u32>(NONE, NONE);
+  if (phase == SOLUTION) { banned = vec2<u32>(slots[slot + START], slots[slot + END]); }
+  if (phase == IDLE) { banned.y = slots[slot + END]; }
+  var id = 0u;
+  if (phase != HANDING && phase != DONE) {
+    id = greedy();
+    if (temperature > 0.0) { id = race(slot, id); }
+  }
+  workgroupBarrier();
+  if (thread == 0u) { take(group.x, slot, id); }
+}

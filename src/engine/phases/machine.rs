@@ -1,0 +1,285 @@
+//! The budgets of one generation as a state machine: which token may come, what it counts as, when it ends.
+//!
+//! The sampler kernel holds the same machine, one copy per sequence, and decides on the device.
+//! This one is its specification and its check: the worker replays every token through it, and
+//! tests drive both with the same tokens.
+
+use super::{Done, Phases, Role, SolutionEnd, Step, ThinkingEnd};
+
+/// Where a generation stands. The numbers are those of the sampler kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Idle = 0,
+    Thinking = 1,
+    HandOff = 2,
+    Solution = 3,
+    Done = 4,
+}
+
+/// The state of one generation.
+#[derive(Debug, Clone)]
+pub(crate) struct Machine {
+    phases: Phases,
+    eos: Vec<u32>,
+    phase: Phase,
+    thought: u32,
+    handed: usize,
+    solved: u32,
+    overhead: u32,
+    thinking_end: ThinkingEnd,
+    solution_end: SolutionEnd,
+}
+
+impl Machine {
+    pub(crate) fn new(phases: Phases, eos: Vec<u32>) -> Self {
+        let phase = match &phases.thinking {
+            None => Phase::Solution,
+            Some(thinking) if thinking.open => Phase::Thinking,
+            Some(_) => Phase::Idle,
+        };
+        let mut machine = Self {
+            phases,
+            eos,
+            phase,
+            thought: 0,
+            handed: 0,
+            solved: 0,
+            overhead: 0,
+            thinking_end: ThinkingEnd::None,
+            solution_end: SolutionEnd::Stop,
+        };
+        machine.settle();
+        machine
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn phases(&self) -> &Phases {
+        &self.phases
+    }
+
+    pub(crate) fn eos(&self) -> &[u32] {
+        &self.eos
+    }
+
+    /// What is known once it has ended.
+    pub(crate) fn done(&self) -> Option<Done> {
+        (self.phase == Phase::Done).then_some(Done {
+            thinking: self.thinking_end,
+            solution: self.solution_end,
+            thought_tokens: self.thought,
+            solution_tokens: self.solved,
+            overhead_tokens: self.overhead,
+        })
+    }
+
+    /// Tokens that must not be sampled now: tags have no place in an answer.
+    pub(crate) fn banned(&self) -> [Option<u32>; 2] {
+        match (self.phase, &self.phases.thinking) {
+            (Phase::Idle, Some(thinking)) => [None, Some(thinking.end)],
+            (Phase::Solution, Some(thinking)) => [thinking.start, Some(thinking.end)],
+            _ => [None, None],
+        }
+    }
+
+    /// Accepts the sampled token, or the forced one in its place. `None` once it has ended.
+    pub(crate) fn take(&mut self, sampled: u32) -> Option<Step> {
+        let (id, role) = match self.phase {
+            Phase::Idle => self.idle(sampled),
+            Phase::Thinking => self.thinking(sampled),
+            Phase::HandOff => self.hand_off(sampled),
+            Phase::Solution => self.solution(sampled),
+            Phase::Done => return None,
+        };
+        if matches!(role, Role::Tag | Role::HandOff | Role::End) {
+            self.overhead += 1;
+        }
+        self.settle();
+        Some(Step { id, role })
+    }
+
+    fn idle(&mut self, id: u32) -> (u32, Role) {
+        let start = self.phases.thinking.as_ref().and_then(|thinking| thinking.start);
+        if Some(id) == start {
+            self.phase = Phase::Thinking;
+            return (id, Role::Tag);
+        }
+        self.phase = Phase::Solution;
+        self.solution(id)
+    }
+
+    fn thinking(&mut self, id: u32) -> (u32, Role) {
+        if self.phases.thinking.as_ref().is_some_and(|thinking| thinking.end == id) {
+            self.phase = Phase::Solution;
+            self.thinking_end = ThinkingEnd::Closed;
+            return (id, Role::Tag);
+        }
+        if self.eos.contains(&id) {
+            self.thinking_end = ThinkingEnd::Stopped;
+            return self.end(id);
+        }
+        self.thought += 1;
+        (id, Role::Thought)
+    }
+
+    fn hand_off(&mut self, sampled: u32) -> (u32, Role) {
+        let queue = self.phases.thinking.as_ref().map_or(&[][..], |thinking| &thinking.hand_off);
+        let id = queue.get(self.handed).copied().unwrap_or(sampled);
+        self.handed += 1;
+        (id, Role::HandOff)
+    }
+
+    fn solution(&mut self, id: u32) -> (u32, Role) {
+        if self.eos.contains(&id) {
+            return self.end(id);
+        }
+        self.solved += 1;
+        (id, Role::Solution)
+    }
+
+    fn end(&mut self, id: u32) -> (u32, Role) {
+        self.phase = Phase::Done;
+        self.solution_end = SolutionEnd::Stop;
+        (id, Role::End)
+    }
+
+    /// Leaves every phase that has nothing left to do, so that the phase always says what comes next.
+    fn settle(&mut self) {
+        if let Some(thinking) = &self.phases.thinking {
+            if self.phase == Phase::Thinking && self.thought >= thinking.budget {
+                self.phase = Phase::HandOff;
+                self.thinking_end = ThinkingEnd::Cut;
+            }
+            if self.phase == Phase::HandOff && self.handed >= thinking.hand_off.len() {
+                self.phase = Phase::Solution;
+            }
+        }
+        if self.phase == Phase::Solution && self.solved >= self.phases.solution {
+            self.phase = Phase::Done;
+            self.solution_end = SolutionEnd::Length;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Thinking;
+    use super::*;
+
+    const START: u32 = 1;
+    const END: u32 = 2;
+    const EOS: u32 = 3;
+
+    fn phases(budget: u32, solution: u32, open: bool) -> Phases {
+        let hand_off = vec![7, END];
+        Phases { thinking: Some(Thinking { budget, hand_off, start: Some(START), end: END, open }), solution }
+    }
+
+    /// Feeds the samples and writes each token as `id` and the first letter of its role.
+    fn check(phases: Phases, samples: &[u32], text: &str, thinking: ThinkingEnd, solution: SolutionEnd) {
+        let longest = phases.tokens_max();
+        let mut machine = Machine::new(phases, vec![EOS]);
+        let mut seen = Vec::new();
+        let mut samples = samples.iter();
+        while machine.done().is_none() {
+            let forced = machine.phase() == Phase::HandOff;
+            let sample = if forced { 99 } else { *samples.next().expect("more samples wanted") };
+            let step = machine.take(sample).unwrap();
+            seen.push(format!("{}{}", step.id, &format!("{:?}", step.role)[..1]));
+        }
+        let done = machine.done().unwrap();
+        assert_eq!(seen.join(" "), text);
+        assert_eq!((done.thinking, done.solution), (thinking, solution));
+        let counted = done.thought_tokens + done.solution_tokens + done.overhead_tokens;
+        assert_eq!(counted as usize, seen.len());
+        assert!(seen.len() as u64 <= longest.max(1));
+    }
+
+    #[test]
+    fn a_thought_closed_before_its_budget_is_closed() {
+        check(
+            phases(3, 5, true),
+            &[5, 6, END, 8, EOS],
+            "5T 6T 2T 8S 3E",
+            ThinkingEnd::Closed,
+            SolutionEnd::Stop,
+        );
+    }
+
+    #[test]
+    fn a_thought_of_exactly_its_budget_is_cut() {
+        check(phases(2, 5, true), &[5, 6, 8, EOS], "5T 6T 7H 2H 8S 3E", ThinkingEnd::Cut, SolutionEnd::Stop);
+    }
+
+    #[test]
+    fn a_budget_of_nothing_is_cut_before_anything_is_sampled() {
+        check(phases(0, 1, true), &[8], "7H 2H 8S", ThinkingEnd::Cut, SolutionEnd::Length);
+        check(phases(0, 0, true), &[], "7H 2H", ThinkingEnd::Cut, SolutionEnd::Length);
+    }
+
+    #[test]
+    fn a_text_that_ends_inside_the_thought_is_stopped() {
+        check(phases(4, 5, true), &[5, EOS], "5T 3E", ThinkingEnd::Stopped, SolutionEnd::Stop);
+    }
+
+    #[test]
+    fn a_model_may_open_its_thought_itself_or_not_at_all() {
+        check(
+            phases(1, 5, false),
+            &[START, 5, 8, EOS],
+            "1T 5T 7H 2H 8S 3E",
+            ThinkingEnd::Cut,
+            SolutionEnd::Stop,
+        );
+        check(phases(0, 1, false), &[START, 8], "1T 7H 2H 8S", ThinkingEnd::Cut, SolutionEnd::Length);
+        check(phases(1, 2, false), &[8, 9], "8S 9S", ThinkingEnd::None, SolutionEnd::Length);
+        check(phases(1, 2, false), &[EOS], "3E", ThinkingEnd::None, SolutionEnd::Stop);
+    }
+
+    #[test]
+    fn without_thinking_every_token_is_solution() {
+        let plain = Phases { thinking: None, solution: 2 };
+        check(plain.clone(), &[END, 9], "2S 9S", ThinkingEnd::None, SolutionEnd::Length);
+        check(plain, &[EOS], "3E", ThinkingEnd::None, SolutionEnd::Stop);
+        check(Phases { thinking: None, solution: 0 }, &[], "", ThinkingEnd::None, SolutionEnd::Length);
+    }
+
+    #[test]
+    fn tags_are_banned_from_the_answer() {
+        let mut machine = Machine::new(phases(1, 5, false), vec![EOS]);
+        assert_eq!(machine.banned(), [None, Some(END)]);
+        machine.take(START);
+        assert_eq!(machine.banned(), [None, None]);
+        machine.take(END);
+        assert_eq!(machine.banned(), [Some(START), Some(END)]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_phase_outgrows_its_budget_and_none_lasts_forever(
+            budget in 0u32..6, solution in 0u32..6, open: bool, thinks: bool,
+            hand_off in proptest::collection::vec(5u32..9, 0..4),
+            samples in proptest::collection::vec(0u32..8, 32),
+        ) {
+            let thinking = Thinking { budget, hand_off: hand_off.clone(), start: Some(START), end: END, open };
+            // The engine refuses the one combination that could not keep its word.
+            let solution = solution.max(u32::from(thinks && !open));
+            let phases = Phases { thinking: thinks.then_some(thinking), solution };
+            let most = phases.tokens_max();
+            let mut machine = Machine::new(phases, vec![EOS]);
+            let steps: Vec<_> = samples.iter().map_while(|sample| machine.take(*sample)).collect();
+            let done = machine.done().expect("32 samples end any of these");
+            let ids = |role| steps.iter().filter(|s| s.role == role).map(|s| s.id).collect::<Vec<_>>();
+            assert!(done.thought_tokens <= budget && done.solution_tokens <= solution);
+            assert!(steps.len() as u64 <= most.max(1));
+            assert_eq!(ids(Role::Thought).len(), done.thought_tokens as usize);
+            assert_eq!(ids(Role::Solution).len(), done.solution_tokens as usize);
+            let cut = done.thinking == ThinkingEnd::Cut;
+            assert_eq!(ids(Role::HandOff), if cut { hand_off } else { vec![] });
+            assert!(!cut || done.thought_tokens == budget);
+            assert!(done.solution == SolutionEnd::Stop || done.solution_tokens == solution);
+        }
+    }
+}

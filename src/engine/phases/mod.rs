@@ -1,0 +1,104 @@
+//! The two phases of a generation, thinking and solution: their budgets, what tokens count as, how they end.
+
+mod machine;
+
+pub(crate) use machine::Machine;
+#[cfg(test)]
+pub(crate) use machine::Phase;
+
+/// How many tokens each phase of a generation may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phases {
+    /// The thought, for models that think; without it every token is solution.
+    pub thinking: Option<Thinking>,
+    /// Tokens of solution, the end-of-text token not counted. At least 1 where the thought is not open yet:
+    /// whether the first token opens it is only known once it is there.
+    pub solution: u32,
+}
+
+/// The thought's budget, and what begins and ends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thinking {
+    /// Tokens of thought, tags not counted.
+    pub budget: u32,
+    /// Forced, one per step, once the budget is spent and the thought still open.
+    pub hand_off: Vec<u32>,
+    /// The token that opens a thought, where there is one.
+    pub start: Option<u32>,
+    /// The token that closes a thought.
+    pub end: u32,
+    /// Whether the prompt has already opened the thought.
+    pub open: bool,
+}
+
+/// What a token counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A token of the thought.
+    Thought,
+    /// A tag that the model sampled.
+    Tag,
+    /// A token that the engine forced to close the thought.
+    HandOff,
+    /// A token of the answer.
+    Solution,
+    /// The end-of-text token.
+    End,
+}
+
+/// One token of a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The token.
+    pub id: u32,
+    /// What it counts as.
+    pub role: Role,
+}
+
+/// How a thought ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkingEnd {
+    /// There was none.
+    None,
+    /// The model closed it before its budget was spent.
+    Closed,
+    /// Its budget did.
+    Cut,
+    /// The model ended its text inside the thought.
+    Stopped,
+}
+
+/// How a solution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SolutionEnd {
+    /// The model ended its text.
+    Stop,
+    /// The budget was spent.
+    Length,
+}
+
+/// The last word of a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// How the thought ended.
+    pub thinking: ThinkingEnd,
+    /// How the solution ended; after a stopped thought, `Stop` with no tokens.
+    pub solution: SolutionEnd,
+    /// Tokens of thought.
+    pub thought_tokens: u32,
+    /// Tokens of solution.
+    pub solution_tokens: u32,
+    /// Tags, forced tokens and the end-of-text token.
+    pub overhead_tokens: u32,
+}
+
+impl Phases {
+    /// The most tokens that a generation can emit.
+    #[must_use]
+    pub fn tokens_max(&self) -> u64 {
+        let thinking = self.thinking.as_ref().map_or(0, |thinking| {
+            u64::from(!thinking.open) + u64::from(thinking.budget) + thinking.hand_off.len() as u64
+        });
+        thinking + u64::from(self.solution)
+    }
+}
