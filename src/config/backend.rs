@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::backend::remote;
+use crate::backend::remote::openai::LimitMember;
+use crate::backend::remote::{self, llamacpp, openai};
 
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::Section;
+use super::server::time;
 use super::{model, secret};
 
 /// Something that serves models, and which.
@@ -17,54 +19,50 @@ use super::{model, secret};
 pub struct Backend {
     /// Its name in metrics and the log.
     pub name: Arc<str>,
-    /// What it is.
-    pub source: Source,
     /// The models it serves, one at least.
     pub models: Vec<Served>,
 }
 
-/// Where a backend's answers come from.
+/// One model of a backend: what serves it; the catalog has the rest under its name.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// The name that callers use.
+    pub name: Arc<str>,
+    /// Where its answers come from.
+    pub source: Source,
+}
+
+/// Where a model's answers come from.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// The model that ships with the binary, in the local engine.
     Embedded,
     /// A GGUF file, in the local engine.
-    File(PathBuf),
+    File(ModelFile),
     /// An upstream that speaks OpenAI's chat completions.
-    OpenAi(remote::Settings, TokenLimit),
+    OpenAi(openai::Settings),
     /// A llama.cpp server, over its own `/completion`.
-    LlamaCpp(remote::Settings),
+    LlamaCpp(llamacpp::Settings),
 }
 
-/// What an upstream calls the limit of everything that it writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenLimit {
-    /// `max_completion_tokens`, as OpenAI has it now.
-    MaxCompletionTokens,
-    /// `max_tokens`, as it was and as most others have it.
-    MaxTokens,
-}
-
-/// One model of a backend: the catalog has the rest under its name.
+/// A model's file, and how the model marks its thoughts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Served {
-    /// Its name here.
-    pub name: Arc<str>,
-    /// Its name there.
-    pub upstream: String,
-    /// How its thoughts are marked.
-    pub marks: Marks,
-}
-
-/// How a model marks its thoughts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marks {
+pub struct ModelFile {
+    /// The GGUF file.
+    pub path: PathBuf,
     /// The tag that opens a thought.
     pub start_tag: String,
     /// The tag that closes it.
     pub end_tag: String,
-    /// True where the prompt's template has opened the thought already, so that the text begins inside it.
-    pub starts_in_thinking: bool,
+}
+
+/// What all models of a backend have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Base {
+    pub(super) kind: Kind,
+    pub(super) file: PathBuf,
+    pub(super) client: remote::Settings,
+    pub(super) limit: LimitMember,
 }
 
 /// The kinds of backends, as they are written.
@@ -78,7 +76,10 @@ pub(super) enum Kind {
 const KINDS: [(&str, Kind); 3] =
     [("openai", Kind::OpenAi), ("llamacpp", Kind::LlamaCpp), ("local", Kind::Local)];
 
-/// All backends of the file, with what they declare of their models.
+const LIMITS: [(&str, LimitMember); 2] =
+    [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
+
+/// All backends of the file, each as the models that it declares.
 pub(super) fn backends(root: &Section<'_>) -> Vec<(Backend, Vec<Declared>)> {
     let mut backends: Vec<(Backend, Vec<Declared>)> = Vec::new();
     for section in root.sections("backend") {
@@ -94,60 +95,58 @@ pub(super) fn backends(root: &Section<'_>) -> Vec<(Backend, Vec<Declared>)> {
 
 fn backend(section: &Section<'_>) -> Option<(Backend, Vec<Declared>)> {
     let kind = if section.has("kind") { section.word("kind", &KINDS) } else { Some(Kind::OpenAi) };
-    let name = section.get::<String>("name");
-    // Without a kind it is not known which keys are right, so none of them is called wrong.
     let Some(kind) = kind else {
+        // Without a kind it is not known which keys are right, so none of them is called wrong.
         section.ignore();
         return None;
     };
     let word = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
-    let name: Arc<str> = name.as_deref().unwrap_or(word).into();
-    let source = source(section, kind);
-    let models = model::declared(section, kind, &name);
+    let name = section.get::<String>("name");
+    let base = base(section, kind);
+    let models = model::declared(section, &base);
     let served = models.iter().map(|declared| declared.served.clone()).collect();
-    Some((Backend { name, source: source?, models: served }, models))
+    Some((Backend { name: name.as_deref().unwrap_or(word).into(), models: served }, models))
 }
 
-fn source(section: &Section<'_>, kind: Kind) -> Option<Source> {
-    match kind {
-        Kind::Local => {
-            section.need::<PathBuf>("file", "name the model's GGUF file")?;
-            section.path("file").map(Source::File)
-        }
-        Kind::LlamaCpp => upstream(section).map(Source::LlamaCpp),
-        Kind::OpenAi => {
-            let words = [
-                ("max_completion_tokens", TokenLimit::MaxCompletionTokens),
-                ("max_tokens", TokenLimit::MaxTokens),
-            ];
-            let limit = section.word("token_limit", &words).unwrap_or(TokenLimit::MaxCompletionTokens);
-            upstream(section).map(|settings| Source::OpenAi(settings, limit))
-        }
+fn base(section: &Section<'_>, kind: Kind) -> Base {
+    let mut base = Base {
+        kind,
+        file: PathBuf::new(),
+        client: remote::Settings::default(),
+        limit: LimitMember::default(),
+    };
+    if kind == Kind::Local {
+        section.need::<PathBuf>("file", "name the model's GGUF file");
+        base.file = section.path("file").unwrap_or_default();
+    } else {
+        base.client = client(section);
     }
+    if kind == Kind::OpenAi {
+        base.limit = section.word("token_limit", &LIMITS).unwrap_or_default();
+    }
+    base
 }
 
-fn upstream(section: &Section<'_>) -> Option<remote::Settings> {
-    let base_url =
-        section.need::<String>("base_url", "write where its API begins, like \"https://api.example.com/v1\"");
+fn client(section: &Section<'_>) -> remote::Settings {
+    let remedy = "write where its API begins, like \"https://api.example.com/v1\"";
+    let base_url = section.need::<String>("base_url", remedy);
     let usual = remote::Settings::default();
-    let wait = |key, usual| super::server::time(section, key, usual);
     let settings = remote::Settings {
-        base_url: base_url.clone().unwrap_or_default(),
         api_key: secret::api_key(section),
         proxy: section.get("proxy"),
-        connect: wait("connect_timeout", usual.connect),
-        first_byte: wait("first_byte_timeout", usual.first_byte),
-        idle: wait("idle_timeout", usual.idle),
-        total: wait("total_timeout", usual.total),
+        connect: time(section, "connect_timeout", usual.connect),
+        first_byte: time(section, "first_byte_timeout", usual.first_byte),
+        idle: time(section, "idle_timeout", usual.idle),
+        total: time(section, "total_timeout", usual.total),
         ..usual
     };
     check_url(section, "base_url", base_url.as_deref());
     check_url(section, "proxy", settings.proxy.as_deref());
-    base_url.map(|_| settings)
+    remote::Settings { base_url: base_url.unwrap_or_default(), ..settings }
 }
 
 fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
-    let remedy = "write it whole, like \"https://api.example.com/v1\"";
+    let remedy = "write it like \"https://api.example.com/v1\"";
     let what = match url.map(Url::parse) {
         None => return,
         Some(Err(error)) => format!("not a URL: {error}"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::catalog::{Class, HandOff, Model, Prices};
 use crate::units::{Money, Price, Tokens};
 
-use super::backend::{Backend, Marks, Served, Source};
+use super::backend::{Backend, Served, Source};
 use super::model::Declared;
 
 /// Its backend and itself. It has a small price, so that everything can be seen working.
@@ -26,9 +26,8 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         capabilities: Vec::new(),
         efforts: Vec::new(),
     };
-    let marks = Marks { start_tag: "<think>".into(), end_tag: "</think>".into(), starts_in_thinking: false };
-    let served = Served { upstream: name.to_string(), name, marks };
-    let backend = Backend { name: "embedded".into(), source: Source::Embedded, models: vec![served.clone()] };
+    let served = Served { name, source: Source::Embedded };
+    let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
     (backend, vec![Declared { served, model, line: None }])
 }
 

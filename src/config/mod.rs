@@ -28,7 +28,7 @@ use crate::{gateway, http};
 use mistake::Wrong;
 use reader::{Document, Section};
 
-pub use backend::{Backend, Marks, Served, Source, TokenLimit};
+pub use backend::{Backend, ModelFile, Served, Source};
 pub use mistake::{Mistake, Mistakes};
 pub use server::{Log, LogFormat};
 
@@ -39,6 +39,8 @@ pub struct Settings {
     pub http: http::Settings,
     /// The life of a request.
     pub gateway: gateway::Settings,
+    /// How the ledger keeps up with its journal.
+    pub ledger: crate::ledger::Settings,
     /// Where the ledger's journal is.
     pub storage: crate::storage::Settings,
     /// The local engine.
@@ -88,11 +90,13 @@ fn read(root: &Section<'_>) -> Settings {
         root.wrong("engine", Wrong::new("no model to serve", remedy));
     }
     let models = model::catalog(root.document(), declared.iter().flat_map(|(_, models)| models));
+    let (storage, ledger) = storage::storage(root);
     let routes = route::routes(root, &models);
     Settings {
         http,
         gateway: server::gateway(root),
-        storage: storage::storage(root),
+        ledger,
+        storage,
         engine,
         catalog: Catalog { models, routes },
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),

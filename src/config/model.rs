@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::backend::remote::{llamacpp, openai};
 use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Prices};
 use crate::units::{Money, Price, Tokens};
 
-use super::backend::{Kind, Marks, Served};
+use super::backend::{Base, Kind, ModelFile, Served, Source};
 use super::mistake::Wrong;
 use super::reader::{Document, Section};
 use super::route::Models;
@@ -20,8 +21,9 @@ pub(super) struct Declared {
     pub(super) line: Option<usize>,
 }
 
-/// The hand-off where none is configured: what reasoners of the Qwen3 family were trained to go on from.
-const HAND_OFF: &str = "\n\nI have to answer now, from what I have so far.\n</think>\n\n";
+/// The hand-off where none is configured: the sentence that Qwen's makers recommend.
+const HAND_OFF: &str = "\n\nConsidering the limited time by the user, I have to give the solution based on the \
+                        thinking directly now.\n</think>\n\n";
 const START_TAG: &str = "<think>";
 const END_TAG: &str = "</think>";
 
@@ -36,14 +38,14 @@ const CAPABILITIES: [(&str, Capability); 4] = [
 ];
 
 /// The models of a backend: the bare names of `models`, and each `[[backend.model]]`.
-pub(super) fn declared(backend: &Section<'_>, kind: Kind, backend_name: &str) -> Vec<Declared> {
+pub(super) fn declared(backend: &Section<'_>, base: &Base) -> Vec<Declared> {
     let bare = backend.or("models", Vec::<String>::new());
     let mut models: Vec<Declared> =
-        bare.iter().map(|name| usual(name, kind, backend.line_of("models"))).collect();
-    models.extend(backend.sections("model").iter().filter_map(|section| declare(section, kind)));
+        bare.iter().map(|name| usual(name, base, backend.line_of("models"))).collect();
+    models.extend(backend.sections("model").iter().filter_map(|section| declare(section, base)));
     if models.is_empty() && !backend.has("models") && !backend.has("model") {
         let remedy = "name them, models = [\"…\"], or declare each as [[backend.model]]";
-        backend.wrong("models", Wrong::new(format!("backend \"{backend_name}\" has no models"), remedy));
+        backend.wrong("models", Wrong::new("no models", remedy));
     }
     models
 }
@@ -62,14 +64,13 @@ pub(super) fn catalog<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m
 }
 
 /// What holds for a model of which only the name is known.
-fn usual(name: &str, kind: Kind, line: Option<usize>) -> Declared {
-    let class = match kind {
+fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
+    let class = match base.kind {
         Kind::Local => Class::Inline,
         Kind::LlamaCpp => Class::Continue,
         Kind::OpenAi => Class::Effort,
     };
     let thinks = class != Class::Effort;
-    let marks = Marks { start_tag: START_TAG.into(), end_tag: END_TAG.into(), starts_in_thinking: false };
     let model = Model {
         name: name.into(),
         prices: None,
@@ -81,33 +82,75 @@ fn usual(name: &str, kind: Kind, line: Option<usize>) -> Declared {
         capabilities: Vec::new(),
         efforts: Vec::new(),
     };
-    Declared { served: Served { name: model.name.clone(), upstream: name.to_owned(), marks }, model, line }
+    Declared { served: Served { name: model.name.clone(), source: source(name, base) }, model, line }
 }
 
-fn declare(section: &Section<'_>, kind: Kind) -> Option<Declared> {
+fn source(name: &str, base: &Base) -> Source {
+    match base.kind {
+        Kind::Local => Source::File(ModelFile {
+            path: base.file.clone(),
+            start_tag: START_TAG.to_owned(),
+            end_tag: END_TAG.to_owned(),
+        }),
+        Kind::OpenAi => Source::OpenAi(openai::Settings {
+            client: base.client.clone(),
+            model: name.to_owned(),
+            limit: base.limit,
+            ..openai::Settings::default()
+        }),
+        Kind::LlamaCpp => Source::LlamaCpp(llamacpp::Settings {
+            client: base.client.clone(),
+            hand_off: HAND_OFF.to_owned(),
+            ..llamacpp::Settings::default()
+        }),
+    }
+}
+
+fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
     let name = section.need::<String>("name", "write the name that callers use");
     let line = section.line_of("name");
-    let Declared { mut served, mut model, .. } = usual(name.as_deref().unwrap_or_default(), kind, line);
+    let Declared { mut served, mut model, .. } = usual(name.as_deref().unwrap_or_default(), base, line);
     let count = |key, least, usual| section.within(key, Tokens(least)..=TOKENS_MAX).unwrap_or(usual);
     model.prices = prices(section);
     model.context = count("context", 16, model.context);
     model.thinking_max = count("thinking_max", 0, model.thinking_max);
     model.solution_default = count("solution_default", 1, model.solution_default);
     model.capabilities = section.words("capabilities", &CAPABILITIES);
-    if kind == Kind::OpenAi {
-        model.efforts = efforts(section);
-        served.marks.starts_in_thinking = section.or("starts_in_thinking", false);
-    } else {
-        model.hand_off = hand_off(model.class, section.or("hand_off", HAND_OFF.to_owned()));
-        served.marks.start_tag = section.or("start_tag", served.marks.start_tag);
-        served.marks.end_tag = section.or("end_tag", served.marks.end_tag);
-    }
-    if kind != Kind::Local {
-        served.upstream = section.or("upstream", served.upstream);
+    match &mut served.source {
+        Source::Embedded => {}
+        Source::OpenAi(settings) => {
+            model.efforts = efforts(section);
+            section.set("upstream", &mut settings.model);
+            section.set("start_tag", &mut settings.start_tag);
+            section.set("end_tag", &mut settings.end_tag);
+            section.set("starts_in_thinking", &mut settings.starts_in_thinking);
+            section.set("thoughts_back", &mut settings.thoughts_back);
+        }
+        Source::LlamaCpp(settings) => {
+            section.set("start_tag", &mut settings.start_tag);
+            section.set("end_tag", &mut settings.end_tag);
+            section.set("hand_off", &mut settings.hand_off);
+            model.hand_off = closing(section, &model, settings.hand_off.clone(), &settings.end_tag);
+        }
+        Source::File(file) => {
+            section.set("start_tag", &mut file.start_tag);
+            section.set("end_tag", &mut file.end_tag);
+            let text = section.or("hand_off", HAND_OFF.to_owned());
+            model.hand_off = closing(section, &model, text, &file.end_tag);
+        }
     }
     model.hand_off.overhead = count("overhead", 0, model.hand_off.overhead);
-    check(section, &model, &served.marks);
+    check(section, &model);
     name.map(|_| Declared { served, model, line })
+}
+
+/// The hand-off that was configured, which must close the thought.
+fn closing(section: &Section<'_>, model: &Model, text: String, end_tag: &str) -> HandOff {
+    if !text.contains(end_tag) {
+        let remedy = format!("write \"{end_tag}\" where the thought is to end");
+        section.wrong("hand_off", Wrong::new("does not close the thought", remedy));
+    }
+    hand_off(model.class, text)
 }
 
 /// A token is one byte at least, so the hand-off's bytes bound its tokens; both tags and the end-of-text token
@@ -150,7 +193,7 @@ fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
     levels
 }
 
-fn check(section: &Section<'_>, model: &Model, marks: &Marks) {
+fn check(section: &Section<'_>, model: &Model) {
     let needed = model.thinking_max.max(Tokens(1)) + model.hand_off.overhead + model.solution_default;
     if needed >= model.context {
         let what = format!("{} tokens leave no room for a prompt", model.context);
@@ -162,9 +205,5 @@ fn check(section: &Section<'_>, model: &Model, marks: &Marks) {
     if !model.efforts.is_empty() && model.thinking_max == Tokens::ZERO {
         let remedy = "write the most that it can think, in tokens";
         section.wrong("thinking_max", Wrong::new("missing for a model with efforts", remedy));
-    }
-    if model.class != Class::Effort && !model.hand_off.text.contains(&marks.end_tag) {
-        let remedy = format!("write \"{}\" where the thought is to end", marks.end_tag);
-        section.wrong("hand_off", Wrong::new("does not close the thought", remedy));
     }
 }

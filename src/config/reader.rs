@@ -98,6 +98,13 @@ impl<'d> Section<'d> {
         self.get(key).unwrap_or(default)
     }
 
+    /// Puts the key's value in place of what held without it.
+    pub(super) fn set<T: FromValue>(&self, key: &'static str, place: &mut T) {
+        if let Some(value) = self.get(key) {
+            *place = value;
+        }
+    }
+
     /// The key's value within a range, where there is one.
     pub(super) fn within<T: Bounded>(&self, key: &'static str, range: RangeInclusive<T>) -> Option<T> {
         let value = self.get(key)?;

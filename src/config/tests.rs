@@ -54,7 +54,7 @@ fn without_a_file_the_embedded_model_serves_on_loopback() {
     let settings = load(None, &env).unwrap();
     assert_eq!(settings.http.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.backends.len(), 1);
-    assert!(matches!(settings.backends[0].source, Source::Embedded));
+    assert!(matches!(settings.backends[0].models[0].source, Source::Embedded));
     assert!(settings.catalog.models["reasoner"].prices.is_some());
     assert!(settings.catalog.routes.contains_key("auto"));
     assert_eq!(settings.storage.path, Path::new("/home/alice/.local/share/stint/ledger.db"));
@@ -101,10 +101,11 @@ fn every_known_key_is_in_the_complete_file() {
 fn three_lines_serve_an_upstream() {
     assert_eq!(MINIMAL.lines().count(), 3);
     let settings = load_text(MINIMAL).unwrap();
-    let Source::OpenAi(upstream, TokenLimit::MaxCompletionTokens) = &settings.backends[1].source else {
+    let Source::OpenAi(upstream) = &settings.backends[1].models[0].source else {
         panic!("{settings:?}");
     };
-    assert_eq!(upstream.base_url, "http://127.0.0.1:8000/v1");
+    assert_eq!(upstream.model, "some-model");
+    assert_eq!(upstream.client.base_url, "http://127.0.0.1:8000/v1");
     assert!(settings.catalog.models["some-model"].prices.is_none());
 }
 
