@@ -1,1 +1,8 @@
 //! One integration binary, a module per feature.
+
+mod budgets;
+mod hanging_up;
+mod harness;
+mod layers;
+mod money;
+mod surface;

@@ -129,7 +129,8 @@ impl Play {
     /// As the class `inline`: a thought that reaches its budget is cut, whatever it would say next.
     fn whole(&self, thinking: usize, solution: usize) -> Vec<Piece> {
         if thinking == 0 {
-            return self.solve(self.unthought(), solution);
+            let hand_off = Piece::HandOff { tokens: HAND_OFF };
+            return std::iter::once(hand_off).chain(self.solve(self.unthought(), solution)).collect();
         }
         let mut pieces = self.think(thinking);
         match pieces.pop() {
