@@ -90,6 +90,7 @@ fn strftime(now: Timestamp, format: &str) -> Result<String, Error> {
 }
 
 /// Python's `json.dumps`, which spaces its separators, where minijinja's own filter escapes for HTML.
+#[expect(clippy::needless_pass_by_value, reason = "minijinja hands the options over by value")]
 fn to_json(value: &Jinja, options: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let _: Option<bool> = options.get("ensure_ascii")?;

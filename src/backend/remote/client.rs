@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url, redirect};
 use serde_json::Value;
@@ -15,6 +14,9 @@ use super::refusal;
 use super::secret::Secret;
 use super::sse::{Event, Limits, Scanner};
 use crate::backend::{Failure, Fault};
+
+/// How long the end of a stream may lag behind its last event.
+const RELEASE: Duration = Duration::from_millis(20);
 
 /// How an upstream is reached.
 #[derive(Debug, Clone)]
@@ -189,9 +191,10 @@ impl Events {
         }
     }
 
-    /// Lets the connection be used again where the end of the stream has arrived already; does not wait.
-    pub(super) fn release(&mut self) {
-        let _ = self.response.chunk().now_or_never();
+    /// Lets the connection be used again: takes the end of the stream, for which it waits only a moment.
+    pub(super) async fn release(&mut self) {
+        let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+        let _ = tokio::time::timeout(RELEASE, end).await;
     }
 
     fn take(&mut self, chunk: Option<&[u8]>) -> Result<(), Failure> {
@@ -201,7 +204,7 @@ impl Events {
             _ => {
                 let rest = self.scanner.take().map(Scanner::finish).transpose().map_err(too_large)?.flatten();
                 match rest {
-                    Some(event) if event.data == b"[DONE]" => self.ready.push_back(event),
+                    Some(event) if event == b"[DONE]" => self.ready.push_back(event),
                     Some(_) => return Err(refusal::truncated()),
                     None => {}
                 }

@@ -76,14 +76,14 @@ impl<R: Reader> Flow<R> {
         if matches!(piece, Piece::End(_)) {
             self.over = true;
             self.pieces.clear();
-            self.events.release();
+            self.events.release().await;
         }
         Some(Ok(piece))
     }
 
     async fn advance(&mut self) -> Result<(), Failure> {
         match self.events.next().await? {
-            Some(event) => self.reader.read(&event.data, &mut self.pieces),
+            Some(event) => self.reader.read(&event, &mut self.pieces),
             None => self.reader.close(&mut self.pieces),
         }
     }

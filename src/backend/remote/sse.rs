@@ -1,7 +1,7 @@
 //! Server-sent events, byte by byte and within limits.
 //!
 //! The line rules of the WHATWG's specification, except that an upstream without bounds is an error and that
-//! the data stays bytes: whoever reads it as JSON checks it then. `id` and `retry` mean nothing to us.
+//! the data stays bytes: whoever reads it as JSON checks it then. `event`, `id` and `retry` mean nothing to us.
 
 use std::collections::VecDeque;
 
@@ -20,14 +20,9 @@ impl Default for Limits {
     }
 }
 
-/// An event with data; events without are not reported.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Event {
-    /// Its `event` field, empty where there was none.
-    pub(super) name: Vec<u8>,
-    /// Its `data` lines, joined by line feeds.
-    pub(super) data: Vec<u8>,
-}
+/// An event's `data` lines, joined by line feeds. Events without data are not reported, and what an event is
+/// called its data says as well, in every API that we read.
+pub(super) type Event = Vec<u8>;
 
 /// The upstream sent more than is allowed at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -126,24 +121,17 @@ impl Scanner {
             None => (line, &[][..]),
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
-        match name {
-            b"data" => self.data(value),
-            b"event" => {
-                self.event.name = value.to_vec();
-                Ok(())
-            }
-            _ => Ok(()),
-        }
+        if name == b"data" { self.data(value) } else { Ok(()) }
     }
 
     fn data(&mut self, value: &[u8]) -> Result<(), TooLarge> {
-        if self.event.data.len() + value.len() >= self.limits.event {
+        if self.event.len() + value.len() >= self.limits.event {
             return Err(TooLarge::Event(self.limits.event));
         }
         if std::mem::replace(&mut self.has_data, true) {
-            self.event.data.push(b'\n');
+            self.event.push(b'\n');
         }
-        self.event.data.extend_from_slice(value);
+        self.event.extend_from_slice(value);
         Ok(())
     }
 }
@@ -153,7 +141,7 @@ mod tests {
     use super::*;
 
     fn scan(pieces: &[&[u8]]) -> (Vec<String>, Option<String>) {
-        let text = |event: Event| String::from_utf8(event.data).unwrap();
+        let text = |event: Event| String::from_utf8(event).unwrap();
         let mut scanner = Scanner::new(Limits::default());
         let mut events = VecDeque::new();
         for piece in pieces {
@@ -223,15 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_named() {
-        let mut events = VecDeque::new();
-        let mut scanner = Scanner::new(Limits::default());
-        scanner.feed(b"event: add\ndata: 1\n\ndata: 2\n\n", &mut events).unwrap();
-        let names: Vec<Vec<u8>> = events.into_iter().map(|event| event.name).collect();
-        assert_eq!(names, [b"add".to_vec(), Vec::new()]);
-    }
-
-    #[test]
     fn a_line_or_an_event_beyond_its_limit_is_refused() {
         let limits = Limits { line: 16, event: 32 };
         let feed = |text: &[u8]| Scanner::new(limits).feed(text, &mut VecDeque::new());
@@ -252,7 +231,7 @@ mod tests {
             scanner.feed(&[b'x'; 1024], &mut events).unwrap();
         }
         scanner.feed(b"\n\n", &mut events).unwrap();
-        assert_eq!(events[0].data.len(), LINE);
+        assert_eq!(events[0].len(), LINE);
         assert!(scanner.work < 3 * LINE, "{} bytes looked at", scanner.work);
     }
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 
 use super::llamacpp::{self, LlamaCpp};
 use super::openai::{self, OpenAi};
-use super::upstream::{Step, Upstream, answer, events, json, stream};
+use super::upstream::{Step, Upstream, answer, chunked, events, json, stream};
 use super::{Secret, Settings, golden};
 use crate::backend::{Backend, Call, Edge, Ending, Failure, Fault, Part, Piece, Thought, Usage};
 use crate::units::Tokens;
@@ -96,6 +96,17 @@ async fn an_answer_comes_piece_by_piece_and_only_our_credentials_are_sent() {
     assert!(asked[0].head.contains(&format!("authorization: Bearer {KEY}")), "{}", asked[0].head);
     assert!(!asked[0].head.contains("accept-encoding"), "{}", asked[0].head);
     assert_eq!(asked[0].body["max_completion_tokens"], 8);
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_after_a_whole_answer() {
+    let text = events(&[chunk("42")]) + "data: [DONE]\n\n";
+    let upstream = Upstream::start(vec![(CHAT, chunked(&text)), (CHAT, chunked(&text))]).await;
+    let backend = openai(&upstream.address);
+    for _ in 0..2 {
+        assert_eq!(run(&backend, total()).await.1, None);
+    }
+    assert_eq!(upstream.connections(), 1);
 }
 
 #[tokio::test]
@@ -249,7 +260,7 @@ async fn a_thought_that_the_model_closes_ends_with_its_tag() {
     let end = Piece::End(Ending::Stop { tokens: Tokens::ZERO });
     assert_eq!(pieces, [thought("1", 65), thought("\n", 26), tag, usage(18, 3), end]);
     assert_eq!(failure, None);
-    assert_eq!(upstream.asked()[1].body["prompt"], PROMPT);
+    assert_eq!(upstream.asked().last().unwrap().body["prompt"], PROMPT);
 }
 
 #[tokio::test]
@@ -301,9 +312,10 @@ async fn a_prompt_beyond_the_context_has_its_own_code() {
     let body = json!({"error": {"code": 400, "message": "the request exceeds the available context size",
         "type": "exceed_context_size_error", "n_prompt_tokens": 90, "n_ctx": 64}});
     let rendered = ("/apply-template", json(&json!({"prompt": PROMPT})));
+    let known = || ("/tokenize", json(&json!({"tokens": [4]})));
     let refused =
         ("/completion", answer("400 Bad Request", "content-type: application/json\r\n", &body.to_string()));
-    let upstream = Upstream::start(vec![rendered, refused]).await;
+    let upstream = Upstream::start(vec![rendered, known(), known(), known(), refused]).await;
     let failure =
         run(&llamacpp(&upstream.address), call(Part::Thought { thinking: Tokens(4) })).await.1.unwrap();
     assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));

@@ -1,5 +1,6 @@
 //! An upstream that answers byte for byte as told, on a socket of its own, and remembers what it was asked.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ type Answers = Vec<(&'static str, Vec<Step>)>;
 pub(super) struct Upstream {
     pub(super) address: String,
     asked: Arc<Mutex<Vec<Asked>>>,
+    connections: Arc<AtomicUsize>,
     left: Arc<Notify>,
 }
 
@@ -57,13 +59,26 @@ impl Upstream {
         self.asked.lock().unwrap().clone()
     }
 
+    pub(super) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
     /// Resolves when a client has left a hanging answer.
     pub(super) async fn left(&self) {
         self.left.notified().await;
     }
 
     async fn serve(&self, mut socket: TcpStream, answers: &Mutex<Answers>) {
-        let Some(asked) = read(&mut socket).await else { return };
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        while let Some(asked) = read(&mut socket).await {
+            if !self.say(&mut socket, asked, answers).await {
+                return;
+            }
+        }
+    }
+
+    /// Answers one request; true where the connection may be used again.
+    async fn say(&self, socket: &mut TcpStream, asked: Asked, answers: &Mutex<Answers>) -> bool {
         let path = asked.head.split(' ').nth(1).unwrap().to_owned();
         self.asked.lock().unwrap().push(asked);
         let steps = {
@@ -71,6 +86,8 @@ impl Upstream {
             let place = answers.iter().position(|(of, _)| *of == path);
             answers.remove(place.unwrap_or_else(|| panic!("nothing to say to {path}"))).1
         };
+        let again =
+            matches!(steps.first(), Some(Step::Send(head)) if head.windows(7).any(|it| it == b"chunked"));
         for step in steps {
             match step {
                 Step::Send(bytes) => drop(socket.write_all(&bytes).await),
@@ -81,6 +98,7 @@ impl Upstream {
                 }
             }
         }
+        again
     }
 }
 
@@ -99,6 +117,14 @@ pub(super) fn json(body: &Value) -> Vec<Step> {
 pub(super) fn stream(text: &str) -> Vec<Step> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     vec![Step::Send(format!("{head}{text}").into_bytes())]
+}
+
+/// An event stream in one chunk, whose end comes a little later.
+pub(super) fn chunked(text: &str) -> Vec<Step> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunk = format!("{head}{:x}\r\n{text}\r\n", text.len());
+    let lag = Step::Sleep(Duration::from_millis(2));
+    vec![Step::Send(chunk.into_bytes()), lag, Step::Send(b"0\r\n\r\n".to_vec())]
 }
 
 /// Events one after another.

@@ -22,7 +22,8 @@ pub(super) struct Reader {
 
 #[derive(Debug)]
 enum Phase {
-    Thought,
+    /// Closed by this token, where it is one.
+    Thought(Option<u32>),
     Solution(Margin),
 }
 
@@ -42,8 +43,8 @@ struct Event {
 
 impl Reader {
     /// A reader of the first phase.
-    pub(super) fn thought() -> Reader {
-        Reader { phase: Phase::Thought, held: Vec::new(), over: false }
+    pub(super) fn thought(end: Option<u32>) -> Reader {
+        Reader { phase: Phase::Thought(end), held: Vec::new(), over: false }
     }
 
     /// A reader of the second phase.
@@ -52,13 +53,15 @@ impl Reader {
     }
 
     fn text(&mut self, text: String, pieces: &mut VecDeque<Piece>) {
-        let ids = std::mem::take(&mut self.held);
+        // Text that looked like the tag may come out together with the tag itself, which is not part of it.
+        let end = self.held.pop_if(|id| matches!(self.phase, Phase::Thought(Some(end)) if *id == end));
+        let ids = std::mem::replace(&mut self.held, end.into_iter().collect());
         if ids.is_empty() && text.is_empty() {
             return;
         }
         let tokens = count(&ids);
         pieces.push_back(match &mut self.phase {
-            Phase::Thought => Piece::Thought { text, tokens, ids },
+            Phase::Thought(_) => Piece::Thought { text, tokens, ids },
             Phase::Solution(margin) => Piece::Answer { text: margin.trim(&text).to_owned(), tokens },
         });
     }

@@ -62,8 +62,17 @@ pub struct LlamaCpp {
 #[derive(Debug)]
 struct Vocabulary {
     hand_off: Tokens,
-    /// The tags of thinking, which an answer may not contain.
-    banned: Vec<u32>,
+    /// The tag that begins a thought, where it is one token.
+    start: Option<u32>,
+    /// The tag that closes a thought, where it is one token.
+    end: Option<u32>,
+}
+
+impl Vocabulary {
+    /// What an answer may not contain. A tag of several tokens cannot be banned: each is of use elsewhere.
+    fn banned(&self) -> Vec<u32> {
+        self.start.into_iter().chain(self.end).collect()
+    }
 }
 
 impl LlamaCpp {
@@ -89,17 +98,24 @@ impl LlamaCpp {
 
     async fn think(&self, call: &Call, thinking: Tokens) -> Result<Generation, Failure> {
         let lap = self.pace.start();
+        let vocabulary = self.vocabulary().await?;
         let prompt = request::opened(&self.settings, self.render(&call.request, true).await?);
         let body = request::thought(&self.settings, call, &prompt, thinking);
         let events = self.client.stream("completion", &body).await?;
-        Ok(generation(events, events::Reader::thought(), lap, self.pace.clone(), VecDeque::new()))
+        Ok(generation(
+            events,
+            events::Reader::thought(vocabulary.end),
+            lap,
+            self.pace.clone(),
+            VecDeque::new(),
+        ))
     }
 
     async fn solve(&self, call: &Call, thought: &Thought, solution: Tokens) -> Result<Generation, Failure> {
         let lap = self.pace.start();
-        let vocabulary = self.vocabulary.get_or_try_init(|| self.vocabulary()).await?;
+        let vocabulary = self.vocabulary().await?;
         let (prompt, hand_off) = self.resume(&call.request, thought).await?;
-        let body = request::solution(call, &prompt, solution, &vocabulary.banned);
+        let body = request::solution(call, &prompt, solution, &vocabulary.banned());
         let events = self.client.stream("completion", &body).await?;
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         Ok(generation(
@@ -122,7 +138,7 @@ impl LlamaCpp {
             }
         }
         let prompt = request::opened(&self.settings, thinks);
-        Ok((request::resumed(&self.settings, prompt, thought), !thought.closed))
+        Ok((request::resumed(&self.settings, &prompt, thought), !thought.closed))
     }
 
     async fn render(&self, request: &Request, thinking: bool) -> Result<String, Failure> {
@@ -131,16 +147,14 @@ impl LlamaCpp {
         prompt.ok_or_else(|| Failure::new(Fault::Backend, "the server rendered no prompt").unsent())
     }
 
-    async fn vocabulary(&self) -> Result<Vocabulary, Failure> {
-        let hand_off = self.tokenize(&self.settings.hand_off).await?;
-        let mut banned = Vec::new();
-        for tag in [&self.settings.start_tag, &self.settings.end_tag] {
-            // A tag of several tokens cannot be banned: each of them is of use elsewhere.
-            if let [id] = self.tokenize(tag).await?.as_slice() {
-                banned.push(*id);
-            }
-        }
-        Ok(Vocabulary { hand_off: Tokens(hand_off.len().try_into().unwrap_or(u64::MAX)), banned })
+    async fn vocabulary(&self) -> Result<&Vocabulary, Failure> {
+        let learn = || async {
+            let hand_off = self.tokenize(&self.settings.hand_off).await?;
+            let start = single(&self.tokenize(&self.settings.start_tag).await?);
+            let end = single(&self.tokenize(&self.settings.end_tag).await?);
+            Ok(Vocabulary { hand_off: Tokens(hand_off.len().try_into().unwrap_or(u64::MAX)), start, end })
+        };
+        self.vocabulary.get_or_try_init(learn).await
     }
 
     /// A question that costs nothing: its failures never reached a model.
@@ -152,6 +166,13 @@ impl LlamaCpp {
         let answer = self.ask("tokenize", &json!({"content": text, "parse_special": true})).await?;
         let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
         ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+    }
+}
+
+fn single(ids: &[u32]) -> Option<u32> {
+    match ids {
+        [id] => Some(*id),
+        _ => None,
     }
 }
 
@@ -195,7 +216,7 @@ mod tests {
                 closed: fixture["thought"]["closed"].as_bool().unwrap(),
             };
             let call = golden::call(fixture, Part::Solution { thought: thought.clone(), solution });
-            let prompt = fixture["rendered"].as_str().unwrap().to_owned();
+            let prompt = fixture["rendered"].as_str().unwrap();
             let prompt = request::resumed(&Settings::default(), prompt, &thought);
             request::solution(&call, &prompt, solution, &[3, 4])
         });
@@ -204,11 +225,8 @@ mod tests {
     #[test]
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("llamacpp", "stream", |fixture| {
-            let reader = if fixture["solution"] == true {
-                events::Reader::solution()
-            } else {
-                events::Reader::thought()
-            };
+            let solves = fixture["solution"] == true;
+            let reader = if solves { events::Reader::solution() } else { events::Reader::thought(Some(4)) };
             golden::pieces(reader, &fixture["events"])
         });
     }

@@ -36,7 +36,7 @@ pub(super) fn opened(settings: &Settings, mut prompt: String) -> String {
 
 /// The prompt of the second phase: text and token ids mixed, so that nothing is tokenized otherwise than it
 /// was generated.
-pub(super) fn resumed(settings: &Settings, prompt: String, thought: &Thought) -> Vec<Value> {
+pub(super) fn resumed(settings: &Settings, prompt: &str, thought: &Thought) -> Vec<Value> {
     let close = if thought.closed { &settings.end_tag } else { &settings.hand_off };
     let mut parts = vec![json!(prompt)];
     if thought.ids.is_empty() && !thought.text.is_empty() {
