@@ -3,6 +3,8 @@
 //! The modules below are a ladder: each paragraph is a rung, top first, and a module names only modules on
 //! lower rungs. `tests/it/layers.rs` checks it.
 
+pub mod app;
+
 pub mod config;
 
 pub mod http;
