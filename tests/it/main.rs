@@ -4,6 +4,8 @@ mod budgets;
 mod hanging_up;
 mod harness;
 mod layers;
+mod llamacpp;
 mod money;
 mod operating;
+mod sdk;
 mod surface;

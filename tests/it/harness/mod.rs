@@ -1,7 +1,9 @@
-//! What the tests share: a gateway in this process over scripted models, the real binary, and callers.
+//! What the tests share: a gateway in this process over scripted models, the real binary, callers, and the tools
+//! that `make test-tools` installs.
 
 mod answer;
 mod process;
+pub(crate) mod tools;
 mod world;
 
 pub(crate) use answer::Answer;

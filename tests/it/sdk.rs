@@ -1,0 +1,121 @@
+//! OpenAI's own SDKs, changed only in the base URL, against the real binary and its embedded model.
+
+use serde_json::{Value, json};
+
+use crate::harness::tools::{held_out, lines, printed, tool};
+use crate::harness::{Folder, Process};
+
+/// The thinking budget that the scripts ask for.
+const CUT: u64 = 8;
+
+/// Problems of one step, which even a half-trained model solves and thinks more than [`CUT`] tokens about.
+const PROBLEMS: u32 = 5;
+
+/// How many of them must be solved without a stated budget.
+const SOLVED_MIN: usize = 4;
+
+#[tokio::test]
+async fn the_official_python_sdk_works_unchanged() {
+    check(&Folder::new(&keys()).serve(), PYTHON, "reasoner").await;
+}
+
+#[tokio::test]
+async fn the_official_node_sdk_works_unchanged() {
+    check(&Folder::new(&keys()).serve(), NODE, "reasoner").await;
+}
+
+pub(crate) const PYTHON: [&str; 2] = ["python", "tests/python/official_sdk.py"];
+pub(crate) const NODE: [&str; 2] = ["node", "tests/node/official_sdk.mjs"];
+
+/// The keys that the scripts use: `sk-test`, and `sk-poor`, which has less than a request may cost.
+pub(crate) fn keys() -> String {
+    let key = |name: &str, more: &str| {
+        let hash = stint::tenant::hash_key(&format!("sk-{name}"));
+        format!("[[key]]\nname = \"{name}\"\nhash = \"{hash}\"\n{more}\n")
+    };
+    key("test", "") + &key("poor", "limits = [{ money = \"0.000001\", per = \"total\" }]")
+}
+
+/// Runs one script against one model of a gateway that nobody else has asked, and judges what came of it.
+/// Gives back all answers.
+pub(crate) async fn check(process: &Process, [runtime, script]: [&str; 2], model: &str) -> Vec<Value> {
+    let problems = held_out(PROBLEMS, "1");
+    let facts = printed(tool(runtime).args([script, &process.base, model]), &problems);
+    let facts: Value = serde_json::from_str(&facts).unwrap();
+    assert!(facts["models"].as_array().unwrap().contains(&model.into()), "{}", facts["models"]);
+
+    let answers = |name: &str| facts[name].as_array().unwrap().clone();
+    let (plain, cut) = (answers("plain"), answers("cut"));
+    solved(&lines(&problems), &plain);
+    plain.iter().for_each(closed);
+    cut.iter().for_each(is_cut);
+    same(&plain, &answers("plain_streamed"));
+    same(&cut, &answers("cut_streamed"));
+    for streamed in answers("cut_streamed") {
+        assert_eq!(streamed["deltas"], CUT, "one delta for each token of thought: {streamed}");
+    }
+    errors(&facts["errors"]);
+    let metrics = process.get("", "/metrics").await.text;
+    // An SDK that did not heed `x-should-retry: false` would have come three times.
+    assert!(metrics.contains("\nstint_refusals_total{limit=\"key money total\"} 1\n"), "{metrics}");
+    ["plain", "cut", "plain_streamed", "cut_streamed"].into_iter().flat_map(answers).collect()
+}
+
+fn solved(problems: &[Value], answers: &[Value]) {
+    let right = problems.iter().zip(answers).filter(|(problem, said)| problem["answer"] == said["answer"]);
+    let right = right.count();
+    assert!(right >= SOLVED_MIN, "{right} of {} are solved: {problems:?} {answers:?}", problems.len());
+}
+
+/// An answer after a thought that the model closed.
+fn closed(said: &Value) {
+    // The end tag and the end of text; the answer begins with a blank line, one token, which callers do not see.
+    agree(said, json!("closed"), 2, 1);
+}
+
+/// A whole answer after a thought that was cut.
+fn is_cut(said: &Value) {
+    assert_eq!(said["budget"]["thinking"]["used"], CUT, "{said}");
+    // The hand-off, which has the blank line, and the end of text.
+    agree(said, json!("cut"), 4, 0);
+}
+
+/// The answer is whole, and what is told of it agrees with the tokens that are there: in this model's texts of
+/// arithmetic one character is one token.
+fn agree(said: &Value, ended: Value, overhead: u64, unseen: u64) {
+    let characters = |name: &str| said[name].as_str().unwrap_or_default().chars().count() as u64;
+    let (thought, answer) = (characters("thought"), characters("answer"));
+    assert!(answer > 0 && said["finish"] == "stop", "{said}");
+    let (budget, usage) = (&said["budget"], &said["usage"]);
+    assert_eq!(budget["thinking"]["ended"], ended, "{said}");
+    assert_eq!(budget["thinking"]["used"], thought, "{said}");
+    assert_eq!(budget["overhead_tokens"], overhead, "{said}");
+    assert_eq!(budget["solution"]["used"], unseen + answer, "{said}");
+    assert_eq!(budget["estimated"], false, "{said}");
+    let completion = thought + overhead + unseen + answer;
+    assert_eq!(usage["completion_tokens"], completion, "{said}");
+    assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], thought, "{said}");
+    assert_eq!(usage["total_tokens"], completion + usage["prompt_tokens"].as_u64().unwrap(), "{said}");
+}
+
+/// A stream says what the whole object says, at the same price.
+fn same(whole: &[Value], streamed: &[Value]) {
+    assert_eq!(whole.len(), streamed.len());
+    for (whole, streamed) in whole.iter().zip(streamed) {
+        for place in ["/thought", "/answer", "/finish", "/usage", "/budget/thinking", "/budget/cost_usd"] {
+            assert_eq!(whole.pointer(place), streamed.pointer(place), "{place} of {streamed}");
+            assert!(whole.pointer(place).is_some(), "{place} of {whole}");
+        }
+    }
+}
+
+/// Each refusal is the SDK's own class for it, and says what is wrong.
+fn errors(errors: &Value) {
+    let expected = json!({
+        "model": { "class": "NotFoundError", "status": 404, "code": "model_not_found", "param": "model", "retry": null },
+        "budget": { "class": "BadRequestError", "status": 400, "code": null, "param": "budget.thinking_tokens", "retry": null },
+        "key": { "class": "AuthenticationError", "status": 401, "code": "invalid_api_key", "param": null, "retry": null },
+        "spent": { "class": "RateLimitError", "status": 429, "code": "insufficient_quota", "param": null, "retry": "false" },
+    });
+    assert_eq!(*errors, expected);
+}

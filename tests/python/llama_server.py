@@ -1,0 +1,32 @@
+"""Serves a GGUF file with a real llama.cpp server until standard input closes; prints its address first.
+
+    python llama_server.py models/reasoner.gguf [--endless]
+
+An endless one never ends a text by itself, for tests that want to leave in the middle of one.
+"""
+
+import sys
+
+import xllamacpp
+
+SLOTS = 4
+CONTEXT = 512  # of each slot
+
+
+def main():
+    params = xllamacpp.CommonParams()
+    params.model.path = sys.argv[1]
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0  # a free one
+    params.n_parallel = SLOTS
+    params.n_ctx = SLOTS * CONTEXT
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.endpoint_metrics = True
+    params.sampling.ignore_eos = params.ctx_shift = "--endless" in sys.argv
+    server = xllamacpp.Server(params)
+    print(server.listening_address, flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
