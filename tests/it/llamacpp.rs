@@ -1,1 +1,130 @@
 //! A real llama.cpp server behind the gateway, with the embedded model's own file.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::harness::tools::{LlamaServer, held_out, lines};
+use crate::harness::{Folder, Process};
+use crate::sdk::{NODE, PYTHON, check, keys};
+
+/// A backend that serves `remote-reasoner`, and what is particular about it.
+fn remote(server: &LlamaServer, more: &str) -> String {
+    format!(
+        r#"
+        [[backend]]
+        kind = "llamacpp"
+        base_url = "{}"
+
+        [[backend.model]]
+        name = "remote-reasoner"
+        price_input = "0.10"
+        price_output = "0.40"
+        solution_default = 64
+        {more}
+        "#,
+        server.base
+    )
+}
+
+/// What the embedded model's own settings are.
+const LIKE_LOCAL: &str = r#"
+    context = 512
+    thinking_max = 256
+    hand_off = "\n</think>\n\n"
+"#;
+
+#[tokio::test]
+async fn the_official_python_sdk_works_through_a_real_llama_cpp_server() {
+    check_counts(PYTHON).await;
+}
+
+#[tokio::test]
+async fn the_official_node_sdk_works_through_a_real_llama_cpp_server() {
+    check_counts(NODE).await;
+}
+
+/// Everything holds that holds locally, and the server itself generated what callers were told.
+async fn check_counts(script: [&str; 2]) {
+    let server = LlamaServer::start(&[]);
+    let process = Folder::new(&(keys() + &remote(&server, LIKE_LOCAL))).serve();
+    let answers = check(&process, script, "remote-reasoner").await;
+    let told = answers.iter().map(|said| said["usage"]["completion_tokens"].as_u64().unwrap());
+    let cut = answers.iter().filter(|said| said["budget"]["thinking"]["ended"] == "cut").count() as u64;
+    // The hand-off is the gateway's: its three tokens are written into the prompt of the second phase.
+    assert_eq!(server.count("tokens_predicted_total").await, told.sum::<u64>() - 3 * cut);
+}
+
+#[tokio::test]
+async fn local_and_remote_answers_of_one_model_are_the_same_at_every_budget() {
+    let server = LlamaServer::start(&[]);
+    let process = Folder::new(&remote(&server, LIKE_LOCAL)).serve();
+    let problems = lines(&held_out(4, "1,2,3,4,5"));
+    let mut differ = Vec::new();
+    for problem in &problems {
+        for thinking in [0, 8, 24, 256] {
+            let local = said(&process, "reasoner", problem, thinking).await;
+            let remote = said(&process, "remote-reasoner", problem, thinking).await;
+            if local != remote {
+                differ.push(format!("{problem} at {thinking}:\n  local  {local}\n  remote {remote}"));
+            }
+        }
+    }
+    assert!(differ.is_empty(), "{} of {} differ:\n{}", differ.len(), 4 * problems.len(), differ.join("\n"));
+}
+
+/// All that a caller is told of a greedy answer but its name, its price and its way.
+async fn said(process: &Process, model: &str, problem: &Value, thinking: u64) -> Value {
+    let body = json!({
+        "model": model,
+        "messages": [{ "role": "user", "content": problem["question"] }],
+        "temperature": 0,
+        "budget": { "thinking_tokens": thinking },
+    });
+    let answer = process.ask("", &body).await.good();
+    let budget = &answer["budget"];
+    json!({
+        "choices": answer["choices"],
+        "usage": answer["usage"],
+        "thinking": budget["thinking"],
+        "solution": budget["solution"],
+        "overhead": budget["overhead_tokens"],
+    })
+}
+
+/// On a server that never ends a text, a thought that is never closed.
+const ENDLESS: &str = r#"
+    context = 1000000
+    thinking_max = 900000
+    end_tag = "[nobody writes this]"
+    hand_off = "[nobody writes this]"
+"#;
+
+#[tokio::test]
+async fn hanging_up_stops_a_real_llama_cpp_server_within_a_second() {
+    let server = LlamaServer::start(&["--endless"]);
+    let limit = "limits = [{ thinking = 1000000, per = \"total\" }]";
+    let hash = stint::tenant::hash_key("sk-test");
+    let key = format!("[[key]]\nname = \"test\"\nhash = \"{hash}\"\n{limit}\n");
+    let process = Folder::new(&(key + &remote(&server, ENDLESS))).serve();
+    for stream in [true, false] {
+        let asked =
+            process.client.post(format!("{}/v1/chat/completions", process.base)).bearer_auth("sk-test");
+        let body = json!({
+            "model": "remote-reasoner", "stream": stream,
+            "messages": [{ "role": "user", "content": "1+2=" }],
+            "budget": { "thinking_tokens": 900_000 },
+        });
+        let answer = asked.header("content-type", "application/json").body(body.to_string()).send();
+        // A stream begins and is left; a whole answer never comes.
+        let begun = timeout(Duration::from_millis(500), answer).await;
+        assert_eq!(begun.is_ok(), stream);
+        assert_eq!(server.count("requests_processing").await, 1);
+        let left = Instant::now();
+        drop(begun);
+        while server.count("requests_processing").await > 0 {
+            assert!(left.elapsed() < Duration::from_secs(1), "it still generates");
+        }
+    }
+}
