@@ -10,7 +10,8 @@ use crate::config::{Log, LogFormat};
 pub(super) fn start(log: &Log) {
     let terminal = std::io::stderr().is_terminal();
     let filter = EnvFilter::try_new(&log.filter).unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal);
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal);
     // Fails only where a subscriber is set already, which then does the work.
     let _ = match log.format {
         LogFormat::Text => builder.try_init(),

@@ -90,7 +90,7 @@ fn local(
     engines: &mut Vec<Watched>,
 ) -> Result<Arc<dyn Backend>, ModelError> {
     let format = Arc::new(Format::new(&Vocabulary::from_gguf(&gguf)?, start_tag, end_tag)?);
-    let engine = Engine::start(gguf, settings.engine.clone())?;
+    let engine = Engine::start(&gguf, &settings.engine)?;
     let device = engine.device();
     tracing::info!(model = %name, device = %device.name, driver = %device.driver, "loaded");
     engines.push(Watched::new(name.clone(), engine.clone()));
@@ -122,7 +122,7 @@ impl Watched {
             [("prefill", &self.prefilled, load.prefilled), ("decode", &self.decoded, load.decoded)]
         {
             let before = seen.fetch_max(now, Ordering::Relaxed);
-            let counter = metrics.engine_tokens.with_label_values(&[&*self.model, phase]);
+            let counter = metrics.backends.engine_tokens.with_label_values(&[&*self.model, phase]);
             counter.inc_by(now.saturating_sub(before));
         }
     }

@@ -32,7 +32,8 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn check_reports_every_mistake_at_once_with_its_line() {
-    let folder = Folder::new("[server]\nlisten = \"nowhere\"\nbody_maxx = 3\n\n[engine]\nsequences = \"many\"\n");
+    let folder =
+        Folder::new("[server]\nlisten = \"nowhere\"\nbody_maxx = 3\n\n[engine]\nsequences = \"many\"\n");
     let output = folder.stint("check").output().unwrap();
     let text = text(&output);
     assert!(!output.status.success());
@@ -80,9 +81,12 @@ async fn sigterm_finishes_what_runs_and_ends_well() {
 async fn load(process: Arc<Process>) -> Vec<(String, String)> {
     let mut settled = Vec::new();
     for number in 0_u64.. {
-        let request = process.client.post(format!("{}/v1/chat/completions", process.base)).bearer_auth("sk-test");
+        let request =
+            process.client.post(format!("{}/v1/chat/completions", process.base)).bearer_auth("sk-test");
         let body = question(number % 40).to_string();
-        let Ok(response) = request.header("content-type", "application/json").body(body).send().await else { break };
+        let Ok(response) = request.header("content-type", "application/json").body(body).send().await else {
+            break;
+        };
         let Ok(body) = response.text().await else { break };
         let answer: Value = serde_json::from_str(&body).expect("an answer is whole or it is none");
         let budget = &answer["budget"];
@@ -101,7 +105,6 @@ async fn after_kill_9_under_load_no_settlement_is_lost_and_nothing_stays_reserve
         let callers: Vec<_> = (0..6)
             .map(|_| {
                 let process = process.clone();
-                #[expect(clippy::disallowed_methods, reason = "a caller, not the gateway")]
                 tokio::spawn(load(process))
             })
             .collect();
