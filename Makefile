@@ -5,8 +5,8 @@ BUILD_PACKAGES := gcc libc6-dev ca-certificates
 VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers
 TEST_PACKAGES := python3 python3-venv
 
-# Without a graphics card the model runs on Mesa's software driver, lavapipe. So small a model is quicker there
-# without threads; for a large one, `make run LP_NUM_THREADS=4`. Graphics cards do not look at it.
+# Without a graphics card the model runs on Mesa's software driver, lavapipe. So small a model is quicker
+# there without threads; for a large one, `make run LP_NUM_THREADS=4`. Graphics cards do not look at it.
 export LP_NUM_THREADS ?= 0
 
 # The verb's arguments: make run ARGS='--config config/stint.toml'
@@ -30,8 +30,8 @@ test: test-tools
 	.venv/bin/python -m unittest discover --start-directory models/train
 	cargo test --workspace --locked
 
-# What tests find beside them: .venv/bin/python with OpenAI's SDK and a llama.cpp server, .venv/bin/node with
-# tests/node, and .cache/promtool.
+# What the tests run: .venv/bin/python with OpenAI's SDK and a llama.cpp server, .venv/bin/node for tests/node,
+# and .cache/promtool.
 test-tools:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES) $(TEST_PACKAGES)
 	@scripts/python.sh .venv

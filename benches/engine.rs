@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     };
     let settings = Settings { sequences: 4, kv_tokens: 4096, allow_cpu: true, ..Settings::default() };
-    let engine = Engine::start(gguf, settings)?;
+    let engine = Engine::start(&gguf, &settings)?;
     let long = engine.context() * 3 / 4;
     let short = (engine.context() / 2).min(96);
     let bandwidth = probe::bandwidth()?;

@@ -30,7 +30,7 @@ pub(super) fn tenants(root: &Section<'_>) -> Vec<Tenant> {
             }
             if other.key == tenant.key {
                 let what = format!("the hash of \"{}\" too", other.name);
-                section.wrong("hash", Wrong::new(what, "make each a key of its own, with stint keys"));
+                section.wrong("hash", Wrong::new(what, "make each a key of its own, with `stint keys new`"));
             }
         }
         tenants.push(tenant);
@@ -52,7 +52,7 @@ pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, first_key: Opti
         return;
     }
     let what = format!("{listen} would be open to everyone who reaches it");
-    let remedy = "add a [[key]] (stint keys makes one), or let the first start make one with \
+    let remedy = "add a [[key]] (`stint keys new` makes one), or let the first start make one with \
                   [keys] generate = \"first-key\", or listen on 127.0.0.1";
     root.wrong("server", Wrong::new(what, remedy));
 }
@@ -61,11 +61,12 @@ fn tenant(section: &Section<'_>) -> Option<Tenant> {
     let name = section.need::<String>("name", "name its owner; spending is counted under that name");
     let hash = section.need::<String>(
         "hash",
-        "write what stint keys printed, \"sha256:…\"; the key itself stays with its owner",
+        "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
     );
     let key = hash.map(|hash| hash.parse::<KeyHash>());
     if let Some(Err(error)) = &key {
-        section.wrong("hash", Wrong::new(error.to_string(), "stint keys makes a key and prints its hash"));
+        section
+            .wrong("hash", Wrong::new(error.to_string(), "`stint keys new` makes a key and prints its hash"));
     }
     let limits = limits(section);
     Some(Tenant { name: name?.into(), key: Some(key?.ok()?), limits })

@@ -22,8 +22,8 @@ pub(super) struct Declared {
 }
 
 /// The hand-off where none is configured: the sentence that Qwen's makers recommend.
-const HAND_OFF: &str = "\n\nConsidering the limited time by the user, I have to give the solution based on the \
-                        thinking directly now.\n</think>\n\n";
+const HAND_OFF: &str = "\n\nConsidering the limited time by the user, I have to give the solution based on \
+                        the thinking directly now.\n</think>\n\n";
 const START_TAG: &str = "<think>";
 const END_TAG: &str = "</think>";
 

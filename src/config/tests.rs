@@ -122,7 +122,7 @@ fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
             "line 4: server.drain: a whole number in place of a time; write it with its unit, like \"10s\" or \
              \"500ms\"",
             "line 7: backend.kind: \"lama\" is unknown; write \"openai\" or \"llamacpp\" or \"local\"",
-            "line 10: key.hash: missing; write what stint keys printed, \"sha256:…\"; the key itself stays with \
+            "line 10: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with \
              its owner",
         ],
     );

@@ -25,7 +25,8 @@ pub struct Settings {
     pub sequences: u32,
     /// Tokens of one sequence, prompt included, where less than the model's own limit is wanted.
     pub context: Option<u32>,
-    /// Tokens that the cache holds, all sequences together.
+    /// Tokens that the cache holds, all sequences together; it keeps keys and values as f32. A job takes what
+    /// its prompt and budgets may come to, and waits until that is free.
     pub kv_tokens: u32,
     /// Prompt tokens that run in one step, beside one token of every sequence past its prompt.
     pub prefill_chunk: u32,
@@ -156,14 +157,11 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Opens the device, uploads the model and starts the thread. Blocks until that is done.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "the file is not needed, and may be unmapped, afterwards"
-    )]
-    pub fn start(gguf: Gguf, settings: Settings) -> Result<Self, EngineError> {
+    /// Opens the device, uploads the model and starts the thread. Blocks until that is done; the file is not
+    /// needed afterwards.
+    pub fn start(gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
         let gpu = Gpu::open(settings.adapter.as_deref(), settings.allow_cpu)?;
-        Self::start_on(Arc::new(gpu), &gguf, &settings)
+        Self::start_on(Arc::new(gpu), gguf, settings)
     }
 
     pub(crate) fn start_on(gpu: Arc<Gpu>, gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {

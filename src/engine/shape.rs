@@ -29,6 +29,10 @@ impl Shape {
                 "architecture `{architecture}` is not supported, only qwen3 is"
             )));
         }
+        // Ignoring it would give wrong answers that look right.
+        if gguf.text("qwen3.rope.scaling.type").is_some_and(|kind| kind != "none") {
+            return Err(EngineError::Model("scaled RoPE is not supported: use the unscaled file".into()));
+        }
         let integer = |name: &str| {
             let key = format!("qwen3.{name}");
             gguf.integer(&key).ok_or(super::gguf::GgufError::Key(key))

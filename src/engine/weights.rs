@@ -90,7 +90,9 @@ impl Matrix {
             // Weights are read 16 bytes at a time.
             let whole = tensor.kind != Kind::F16 || tensor.columns.is_multiple_of(8);
             if tensor.columns != columns as usize || !whole {
-                return Err(EngineError::Model(format!("tensor `{name}` has rows of {}", tensor.columns)));
+                let message =
+                    format!("tensor `{name}` has rows of {} numbers, which do not fit", tensor.columns);
+                return Err(EngineError::Model(message));
             }
         }
         let limit = usize::try_from(part_max).unwrap_or(usize::MAX);

@@ -5,4 +5,5 @@ mod hanging_up;
 mod harness;
 mod layers;
 mod money;
+mod operating;
 mod surface;
