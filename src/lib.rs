@@ -3,13 +3,29 @@
 //! The modules below are a ladder: each paragraph is a rung, top first, and a module names only modules on
 //! lower rungs. `tests/it/layers.rs` checks it.
 
+pub mod app;
+
+pub mod config;
+
+pub mod http;
+
+pub mod gateway;
+pub mod storage;
+
+pub mod execute;
+
 pub mod backend;
+pub mod estimate;
+pub mod ledger;
+pub mod plan;
 
 pub mod catalog;
+pub mod prompt;
+pub mod tenant;
 
 pub mod chat;
+pub mod engine;
 
+pub mod metrics;
 pub mod tasks;
 pub mod units;
-
-pub mod engine;

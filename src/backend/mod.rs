@@ -4,6 +4,9 @@
 //! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
 
 mod failure;
+pub mod local;
+mod pace;
+pub mod remote;
 pub mod scripted;
 
 use std::fmt;

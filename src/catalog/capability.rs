@@ -37,6 +37,8 @@ pub enum Capability {
     Schema,
     /// Reports `logprobs`.
     Logprobs,
+    /// Takes `presence_penalty`, `frequency_penalty` and `logit_bias`.
+    Penalties,
 }
 
 impl Capability {
@@ -47,6 +49,7 @@ impl Capability {
             Capability::Images => "images",
             Capability::Schema => "schema",
             Capability::Logprobs => "logprobs",
+            Capability::Penalties => "penalties",
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::units::{Chance, Difficulty, Tokens};
 
+use super::LogNormal;
+
 /// What kind of work a request is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskClass {
     /// Numbers and proofs.
@@ -39,15 +41,6 @@ impl TaskClass {
     }
 }
 
-/// The distribution of a length in tokens: ln L ~ Normal(mu, sigma).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LogNormal {
-    /// The mean of ln L.
-    pub mu: f64,
-    /// The standard deviation of ln L, above zero.
-    pub sigma: f64,
-}
-
 /// What one model is expected to need and to reach.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelDemand {
@@ -61,9 +54,26 @@ pub struct ModelDemand {
     pub done: Chance,
     /// The chance of a right answer without any thought.
     pub blind: Chance,
-    /// How fast a cut thought's chance rises from `blind` towards `done`: with r = t / exp(mu), it is
-    /// `blind + (done − blind)·r^bend` for r below 1.
+    /// How fast a cut thought's chance rises from `blind` towards `done` (see [`ModelDemand::cut`]).
     pub bend: f64,
+}
+
+impl ModelDemand {
+    /// `p_cut`, the chance of a right answer after a thought that was cut at `t`: `blind + (done − blind)·
+    /// r^bend`, where r = t / E[L | L > t] is how much of the thought there was, as far as one can tell.
+    pub fn cut(&self, t: f64) -> f64 {
+        let share = t / self.thinking.mean_beyond(t).max(1.0);
+        self.blind.get() + (self.done.get() - self.blind.get()) * share.clamp(0.0, 1.0).powf(self.bend)
+    }
+
+    /// The chance of a right answer with a thinking budget of `t`: F(t)·done + (1 − F(t))·cut(t).
+    pub fn success(&self, t: Tokens) -> Chance {
+        if t == Tokens::ZERO {
+            return self.blind;
+        }
+        let finished = self.thinking.finished(t.as_f64());
+        Chance::new(finished * self.done.get() + (1.0 - finished) * self.cut(t.as_f64()))
+    }
 }
 
 /// The estimate for one request.

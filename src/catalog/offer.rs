@@ -36,15 +36,18 @@ pub struct Offer {
     pub worst: WorstCase,
     /// The expected time to the whole answer, in seconds.
     pub seconds: f64,
-    /// worth·success − λ·cost − ν·time, in dollars: what the plan ranks by.
+    /// worth·success − λ·cost − ν·time, in dollars, at the route's own worth; a stated preference weighs success
+    /// otherwise.
     pub value: f64,
 }
 
-/// The chosen offers, best first.
+/// What was chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// At least one; the first is reserved and run, the others are its fallbacks.
-    pub offers: Vec<Offer>,
+    /// The best offer: it is reserved and run.
+    pub best: Offer,
+    /// Offers of other models, best first, for when that one fails.
+    pub fallbacks: Vec<Offer>,
     /// One line on what decided.
     pub why: String,
 }

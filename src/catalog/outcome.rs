@@ -43,6 +43,9 @@ pub struct Spent {
     pub thinking: Tokens,
     /// Tags, hand-off and end of text.
     pub overhead: Tokens,
+    /// How much of the overhead was sent to the model rather than written by it: a hand-off in a second
+    /// prompt, already billed as part of that.
+    pub injected: Tokens,
     /// Solution tokens.
     pub solution: Tokens,
     /// The caller's prompt, once.
@@ -74,7 +77,7 @@ impl Spent {
 
     /// Everything written, as billed.
     pub fn output(&self) -> Tokens {
-        self.completion() + self.other
+        self.completion().saturating_sub(self.injected) + self.other
     }
 }
 

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 pub struct Tasks {
     tracker: TaskTracker,
     stopping: CancellationToken,
+    cut_off: CancellationToken,
 }
 
 impl Tasks {
@@ -37,6 +38,16 @@ impl Tasks {
     pub fn stop(&self) {
         self.stopping.cancel();
         self.tracker.close();
+    }
+
+    /// Resolves when patience has ended: what still runs must end now.
+    pub fn being_cut_off(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.cut_off.clone().cancelled_owned()
+    }
+
+    /// Ends shutdown's patience.
+    pub fn cut_off(&self) {
+        self.cut_off.cancel();
     }
 
     /// Waits until every task has ended, at most `patience`; says whether all did.

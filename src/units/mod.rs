@@ -2,6 +2,7 @@
 //!
 //! A bare integer does not cross a boundary; every type here says its unit and how it rounds.
 
+mod amount;
 mod id;
 mod limit;
 mod money;
@@ -11,6 +12,7 @@ mod timestamp;
 mod tokens;
 mod window;
 
+pub use amount::Amount;
 pub use id::RequestId;
 pub use limit::{Limit, Unit};
 pub use money::{Money, MoneyError};

@@ -1,0 +1,54 @@
+# `make run` serves the embedded model; `make test` runs every test. Both install what they miss on a bare
+# Debian 12 with cargo, ask nothing, and use sudo only for Debian packages, where they are not root.
+
+BUILD_PACKAGES := gcc libc6-dev ca-certificates
+VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers
+TEST_PACKAGES := python3 python3-venv
+
+# Without a graphics card the model runs on Mesa's software driver, lavapipe. So small a model is quicker
+# there without threads; for a large one, `make run LP_NUM_THREADS=4`. Graphics cards do not look at it.
+export LP_NUM_THREADS ?= 0
+
+# The verb's arguments: make run ARGS='--config config/stint.toml'
+ARGS ?=
+
+.PHONY: run build test test-tools lint bench card image
+
+run: build
+	@echo 'stint: once it is ready, try'
+	@echo "    curl http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' \\"
+	@echo "      -d '{\"model\":\"auto\",\"messages\":[{\"role\":\"user\",\"content\":\"$(QUESTION)\"}]}'"
+	@exec target/release/stint serve $(ARGS)
+
+QUESTION ?= 17*24+3=
+
+build:
+	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES)
+	cargo build --release --locked
+
+test: test-tools
+	.venv/bin/python -m unittest discover --start-directory models/train
+	cargo test --workspace --locked
+
+# What the tests run: .venv/bin/python with OpenAI's SDK and a llama.cpp server, .venv/bin/node for tests/node,
+# and .cache/promtool.
+test-tools:
+	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES) $(TEST_PACKAGES)
+	@scripts/python.sh .venv
+	@scripts/node.sh .venv
+	@scripts/promtool.sh .cache
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+bench: build
+	cargo bench --locked
+
+# Measures what models/CARD.md claims, through a running gateway.
+card: build test-tools
+	scripts/card.sh
+
+# Every step of the Dockerfile, on this machine, into a folder of its own; then starts what came out once.
+image:
+	scripts/image.sh all

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Makes the Python environment that the tests use: OpenAI's SDK, a llama.cpp server, and a Node for the other SDK.
+set -eu
+
+environment=$1
+pinned=tests/requirements.txt
+stamp=$environment/installed.txt
+cmp -s "$pinned" "$stamp" && exit 0
+
+echo "stint: installing $pinned into $environment"
+python3 -m venv "$environment"
+"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$pinned"
+cp "$pinned" "$stamp"

@@ -1,0 +1,71 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use super::{check, health, keys, serve};
+
+/// Decides how much thinking each request deserves, and holds models to it.
+#[derive(Debug, Parser)]
+#[command(name = "stint", version)]
+pub struct Command {
+    /// The configuration; without it, the file that STINT_CONFIG names, else defaults.
+    #[arg(long, global = true, value_name = "PATH")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Serve until SIGTERM or SIGINT, then finish what runs.
+    Serve,
+    /// Read the configuration and report every mistake in it.
+    Check,
+    /// Make keys and hash them.
+    #[command(subcommand)]
+    Keys(Keys),
+    /// Ask the configured server whether it is ready; for health checks.
+    Health,
+}
+
+#[derive(Debug, Subcommand)]
+enum Keys {
+    /// Make a key: it is shown this once, with the hash that goes into the configuration.
+    New,
+    /// Print the hash of a key that is read from standard input.
+    Hash,
+}
+
+/// Runs the command line to its end.
+pub fn main() -> ExitCode {
+    let command = Command::parse();
+    let config = command.config.as_deref();
+    match command.verb {
+        Verb::Serve => serve::serve(config),
+        Verb::Check => check::check(config),
+        Verb::Keys(Keys::New) => keys::new(),
+        Verb::Keys(Keys::Hash) => keys::hash(),
+        Verb::Health => health::health(config),
+    }
+}
+
+/// Prints to a person.
+#[expect(clippy::print_stdout, reason = "the command line's own words")]
+pub(super) fn say(text: &str) {
+    println!("{text}");
+}
+
+/// Tells a person what went wrong, and the shell too.
+#[expect(clippy::print_stderr, reason = "the command line's own words")]
+pub(super) fn fail(error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("stint: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        eprintln!("  because: {cause}");
+        source = cause.source();
+    }
+    ExitCode::FAILURE
+}

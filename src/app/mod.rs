@@ -1,0 +1,16 @@
+//! Wiring: settings in, a running server out; and the verbs of the command line.
+
+mod build;
+mod check;
+mod command;
+mod first_key;
+mod health;
+mod keys;
+mod log;
+mod models;
+mod refresh;
+mod serve;
+
+pub use build::{App, BuildError, Running, build};
+pub use command::{Command, main};
+pub use models::ModelError;

@@ -1,0 +1,90 @@
+//! `stint serve`: build, run, drain.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{self, Settings};
+
+use super::build::{BuildError, Running, build};
+use super::command::fail;
+use super::log;
+
+/// How long the ledger may take to write its last settlements after the last answer.
+const LAST_COMMITS: Duration = Duration::from_secs(10);
+
+/// How long connections that are cut off may take to settle what they used.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+pub(super) fn serve(file: Option<&Path>) -> ExitCode {
+    let settings = match config::load(file, &config::environment) {
+        Ok(settings) => settings,
+        Err(mistakes) => return fail(&mistakes),
+    };
+    log::start(&settings.log);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error),
+    };
+    match runtime.block_on(run(settings)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => fail(&error),
+    }
+}
+
+/// Runs until a signal, then drains; says whether everything ended in time.
+async fn run(settings: Settings) -> Result<bool, BuildError> {
+    let drain = settings.http.drain;
+    let app = build(settings).await?;
+    for address in app.addresses() {
+        tracing::info!("listening on http://{address}");
+    }
+    tracing::info!(models = %app.models(), open = app.is_open(), "ready");
+    let running = app.start();
+    let signals = signalled().await;
+    if let Err(error) = &signals {
+        tracing::error!(%error, "signals cannot be received");
+    }
+    Ok(stop(&running, drain).await)
+}
+
+/// Resolves at the first SIGTERM or SIGINT.
+async fn signalled() -> io::Result<()> {
+    let (mut term, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// New requests are refused, those that run may finish until the deadline or a second signal.
+async fn stop(running: &Running, drain: Duration) -> bool {
+    tracing::info!(flights = running.work.running(), ?drain, "stopping; answers that run may finish");
+    running.work.stop();
+    let drained = tokio::select! {
+        drained = running.work.drain(drain) => drained,
+        _ = signalled() => false,
+    };
+    if !drained {
+        tracing::warn!(
+            left = running.work.running(),
+            "not everything ended in time; it is cut off and settled"
+        );
+        running.work.cut_off();
+        running.work.drain(LAST_WORDS).await;
+    }
+    running.ledger_work.stop();
+    let written = running.ledger_work.drain(LAST_COMMITS).await;
+    if !written {
+        tracing::error!(
+            "the ledger could not write its last settlements; they are posted whole at the next start"
+        );
+    }
+    running.stop_engines();
+    drained && written
+}

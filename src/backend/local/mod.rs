@@ -1,0 +1,231 @@
+//! The engine in this process: both budgets are held by its sampler, to the token (class `inline`).
+
+mod steps;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, stream};
+
+use super::pace::{Lap, Pace};
+use super::{Backend, Call, Failure, Fault, Generation, Part, Piece, Thought};
+use crate::catalog::Conditions;
+use crate::chat::Request;
+use crate::engine::{self, Engine, EngineError, Job, Phases, Refused, Sampling, Thinking};
+use crate::prompt::{self, Format, PromptError};
+use crate::units::Tokens;
+
+use steps::Steps;
+
+/// How the local model is spoken to.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What closes an unfinished thought: a sentence, if any, and the tag.
+    pub hand_off: String,
+    /// How tokens are drawn where the caller does not say.
+    pub temperature: f32,
+    /// Nucleus, where the caller does not say.
+    pub top_p: f32,
+    /// Only the k likeliest tokens, where the caller does not say; 0 for all.
+    pub top_k: u32,
+}
+
+impl Default for Settings {
+    /// What the Qwen3 family recommends for thinking.
+    fn default() -> Settings {
+        Settings { hand_off: "\n</think>\n\n".to_owned(), temperature: 0.6, top_p: 0.95, top_k: 20 }
+    }
+}
+
+/// A model in the local engine.
+#[derive(Debug)]
+pub struct Local {
+    engine: Engine,
+    format: Arc<Format>,
+    hand_off: Vec<u32>,
+    settings: Settings,
+    pace: Pace,
+}
+
+impl Local {
+    /// The model that the engine runs, spoken to in its format.
+    pub fn new(engine: Engine, format: Arc<Format>, settings: Settings) -> Result<Local, PromptError> {
+        let hand_off = format.encode(&settings.hand_off)?;
+        Ok(Local { engine, format, hand_off, settings, pace: Pace::default() })
+    }
+
+    fn begin(&self, call: &Call) -> Result<Generation, Failure> {
+        let job = self.job(call)?;
+        let prompt = job.prompt.len();
+        let mut lap = self.pace.start();
+        if self.engine.load().waiting > 0 {
+            // The first token will tell of the queue, not of reading.
+            lap.waits();
+        }
+        let tokens = self.engine.generate(job).map_err(|refused| refusal(&refused))?;
+        let pieces = VecDeque::new();
+        let flow =
+            Flow { tokens, steps: Steps::new(&self.format, prompt), pieces, lap, pace: self.pace.clone() };
+        Ok(Box::pin(stream::unfold(flow, |mut flow| async move {
+            let piece = flow.next().await?;
+            Some((piece, flow))
+        })))
+    }
+
+    fn job(&self, call: &Call) -> Result<Job, Failure> {
+        let request = &call.request;
+        if !request.tools.is_empty() {
+            let failure = Failure::new(Fault::Caller, "this model calls no tools");
+            return Err(failure.unsent().code("model_not_capable"));
+        }
+        let (prompt, phases) = match &call.part {
+            Part::Whole { thinking, solution } => self.whole(request, *thinking, *solution)?,
+            Part::Solution { thought, solution } => self.resumed(request, thought, *solution)?,
+            Part::Thought { .. } | Part::Total { .. } => {
+                let message = "this model holds both budgets itself and makes no half of a generation";
+                return Err(Failure::new(Fault::Caller, message).unsent());
+            }
+        };
+        let sampling = Sampling {
+            temperature: request.sampling.temperature.unwrap_or(self.settings.temperature),
+            top_k: request.sampling.top_k.unwrap_or(self.settings.top_k),
+            top_p: request.sampling.top_p.unwrap_or(self.settings.top_p),
+            seed: call.seed,
+        };
+        Ok(Job { prompt, sampling, phases, eos: self.format.ends().iter().copied().take(ENDS_MAX).collect() })
+    }
+
+    fn whole(
+        &self,
+        request: &Request,
+        thinking: Tokens,
+        solution: Tokens,
+    ) -> Result<(Vec<u32>, Phases), Failure> {
+        let prompt = self.render(request, thinking > Tokens::ZERO)?;
+        let open = self.format.opens_thought(&prompt);
+        let phases = if thinking == Tokens::ZERO && !open {
+            self.phases(Tokens::ZERO, Vec::new(), true, solution)
+        } else {
+            self.phases(thinking, self.hand_off.clone(), open, solution)
+        };
+        Ok((prompt, phases))
+    }
+
+    /// From a thought that somebody else cut, at a deadline for example.
+    fn resumed(
+        &self,
+        request: &Request,
+        thought: &Thought,
+        solution: Tokens,
+    ) -> Result<(Vec<u32>, Phases), Failure> {
+        let Some(tags) = self.format.tags() else { return self.whole(request, Tokens::ZERO, solution) };
+        let mut prompt = self.render(request, true)?;
+        if !self.format.opens_thought(&prompt) {
+            prompt.push(tags.start);
+        }
+        if thought.ids.is_empty() {
+            prompt.extend(self.format.encode(&thought.text).map_err(|error| unspeakable(&error))?);
+        } else {
+            prompt.extend(&thought.ids);
+        }
+        let mut hand_off = self.hand_off.clone();
+        if thought.closed {
+            prompt.push(tags.end);
+            hand_off.clear();
+        }
+        Ok((prompt, self.phases(Tokens::ZERO, hand_off, true, solution)))
+    }
+
+    /// A budget of 0 in an open thought begins with the hand-off; without one, with the answer, in which the
+    /// tags stay banned.
+    fn phases(&self, thinking: Tokens, hand_off: Vec<u32>, open: bool, solution: Tokens) -> Phases {
+        let thinking = self.format.tags().map(|tags| Thinking {
+            budget: thinking.clamp_u32(),
+            hand_off,
+            start: Some(tags.start),
+            end: tags.end,
+            open,
+        });
+        Phases { thinking, solution: solution.clamp_u32() }
+    }
+
+    fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, Failure> {
+        self.format.render(request, thinking).map_err(|error| unspeakable(&error))
+    }
+}
+
+/// The engine takes no more ends of text than this.
+const ENDS_MAX: usize = 8;
+
+impl Backend for Local {
+    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
+        async move { self.begin(&call) }.boxed()
+    }
+
+    fn prompt_tokens(&self, request: &Request) -> Tokens {
+        match self.format.render(request, true) {
+            Ok(prompt) => Tokens(prompt.len().try_into().unwrap_or(u64::MAX)),
+            Err(_) => prompt::bound::prompt_tokens(request),
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "queues are not that long")]
+    fn conditions(&self) -> Conditions {
+        let load = self.engine.load();
+        let rounds = load.waiting as f64 / load.running.max(1) as f64;
+        let measured = self.pace.conditions();
+        Conditions { queue: rounds * self.pace.generation(), ..measured }
+    }
+}
+
+struct Flow {
+    tokens: engine::Tokens,
+    steps: Steps,
+    pieces: VecDeque<Piece>,
+    lap: Lap,
+    pace: Pace,
+}
+
+impl Flow {
+    async fn next(&mut self) -> Option<Result<Piece, Failure>> {
+        while self.pieces.is_empty() {
+            match self.tokens.next().await? {
+                engine::Event::Step(step) => self.pieces.extend(self.steps.step(step)),
+                engine::Event::Done(done) => self.pieces.extend(self.steps.done(done)),
+                engine::Event::Failed(error) => {
+                    let failure = failure(&error);
+                    self.pace.failed(&failure);
+                    return Some(Err(failure));
+                }
+            }
+        }
+        let piece = self.pieces.pop_front()?;
+        self.lap.note(&piece);
+        Some(Ok(piece))
+    }
+}
+
+fn refusal(refused: &Refused) -> Failure {
+    let (fault, code) = match refused {
+        Refused::Busy => (Fault::Overload, None),
+        Refused::TooLong { .. } => (Fault::Caller, Some("context_length_exceeded")),
+        Refused::Invalid(_) => (Fault::Caller, None),
+        Refused::Stopped => (Fault::Backend, None),
+    };
+    let retry_after = (fault == Fault::Overload).then_some(Duration::from_secs(1));
+    Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent() }
+}
+
+fn unspeakable(error: &PromptError) -> Failure {
+    let fault = if matches!(error, PromptError::Refused(_)) { Fault::Caller } else { Fault::Backend };
+    Failure::new(fault, error.to_string()).unsent()
+}
+
+fn failure(error: &EngineError) -> Failure {
+    Failure::new(Fault::Backend, error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

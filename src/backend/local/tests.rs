@@ -1,0 +1,115 @@
+//! The real engine and the real embedded model.
+
+use std::path::Path;
+
+use futures_util::StreamExt;
+use serde_json::Map;
+
+use super::*;
+use crate::backend::{Edge, Ending, Usage};
+use crate::chat::{Budget, Message, Role};
+use crate::engine::Gguf;
+use crate::prompt::Vocabulary;
+
+fn local() -> Local {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/reasoner.gguf");
+    let file = Gguf::open(&path).unwrap();
+    let vocabulary = Vocabulary::from_gguf(&file).unwrap();
+    let format = Format::new(&vocabulary, "<think>", "</think>").unwrap();
+    let settings =
+        engine::Settings { sequences: 2, kv_tokens: 512, allow_cpu: true, ..engine::Settings::default() };
+    let engine = Engine::start(file, settings).unwrap();
+    Local::new(engine, Arc::new(format), Settings::default()).unwrap()
+}
+
+fn call(text: &str, part: Part) -> Call {
+    let request = Request {
+        model: "m".to_owned(),
+        messages: vec![Message::text(Role::User, text)],
+        sampling: crate::chat::Sampling { temperature: Some(0.0), ..crate::chat::Sampling::default() },
+        choices: 1,
+        tools: Vec::new(),
+        tool_choice: None,
+        response_format: None,
+        budget: Budget::default(),
+        extra: Map::new(),
+    };
+    Call { request: Arc::new(request), part, seed: 1 }
+}
+
+async fn run(local: &Local, part: Part) -> Vec<Piece> {
+    let generation = local.generate(call("12+30*4?", part)).await.unwrap();
+    generation.map(Result::unwrap).collect().await
+}
+
+fn whole(thinking: u64, solution: u64) -> Part {
+    Part::Whole { thinking: Tokens(thinking), solution: Tokens(solution) }
+}
+
+/// The thought, what else came in short, and the answer.
+fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
+    let (mut thought, mut ids, mut rest, mut answer) =
+        (String::new(), Vec::new(), String::new(), String::new());
+    for piece in pieces {
+        match piece {
+            Piece::Thought { text, ids: more, .. } => {
+                thought.push_str(text);
+                ids.extend(more);
+            }
+            Piece::Answer { text, .. } => answer.push_str(text),
+            Piece::Tag { edge: Edge::Start, .. } => rest.push_str("start "),
+            Piece::Tag { edge: Edge::End, .. } => rest.push_str("closed "),
+            Piece::HandOff { .. } => rest.push_str("hand "),
+            Piece::End(Ending::Stop { tokens }) => rest.push_str(&format!("stop{tokens}")),
+            Piece::End(ending) => rest.push_str(&format!("{ending:?}")),
+            Piece::Usage(_) | Piece::ToolCall(_) => {}
+        }
+    }
+    (thought, ids, rest, answer)
+}
+
+#[tokio::test]
+async fn the_embedded_model_thinks_answers_and_is_cut_to_the_token() {
+    let local = local();
+    let pieces = run(&local, whole(60, 20)).await;
+    let (thought, ids, rest, answer) = read(&pieces);
+    assert_eq!(
+        (thought.as_str(), rest.as_str(), answer.as_str()),
+        ("30*4=120\n12+120=132\n", "closed stop1", "132")
+    );
+
+    let (cut, cut_ids, rest, _) = read(&run(&local, whole(7, 4)).await);
+    assert_eq!((cut.as_str(), &cut_ids[..]), ("30*4=12", &ids[..7]));
+    assert!(rest.starts_with("hand hand hand "), "{rest}");
+
+    let (none, _, rest, _) = read(&run(&local, whole(0, 20)).await);
+    assert_eq!((none.as_str(), rest.as_str()), ("", "stop1"));
+
+    let prompt = local.prompt_tokens(&call("12+30*4?", whole(1, 1)).request);
+    let Some(Piece::Usage(usage)) = pieces.iter().find(|piece| matches!(piece, Piece::Usage(_))) else {
+        panic!("no usage in {pieces:?}")
+    };
+    let thinking = Tokens(ids.len() as u64);
+    // The tag, a blank line, the answer's digits, the end of text.
+    let completion = thinking + Tokens(1 + 1 + 3 + 1);
+    assert_eq!(*usage, Usage { prompt, completion, thinking: Some(thinking) });
+    assert!(local.conditions().token > 0.0 && local.conditions().healthy);
+
+    // A thought that somebody else cut goes on from its ids: with the hand-off, or from its own end.
+    let thought = |closed| Thought { ids: ids.clone(), text: String::new(), closed };
+    let part = |closed| Part::Solution { thought: thought(closed), solution: Tokens(20) };
+    let (_, _, rest, answer) = read(&run(&local, part(true)).await);
+    assert_eq!((rest.as_str(), answer.as_str()), ("stop1", "132"));
+    let (_, _, rest, _) = read(&run(&local, part(false)).await);
+    assert!(rest.starts_with("hand hand hand "), "{rest}");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_the_context_has_its_own_code() {
+    let local = local();
+    let failure = local.generate(call(&"1+".repeat(400), whole(60, 20))).await.err().unwrap();
+    assert_eq!((failure.fault, failure.code), (Fault::Caller, Some("context_length_exceeded")));
+    assert!(failure.unsent);
+    let failure = local.generate(call("1+1", Part::Thought { thinking: Tokens(1) })).await.err().unwrap();
+    assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
+}

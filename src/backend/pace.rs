@@ -1,0 +1,182 @@
+//! How fast a backend is, from what it did lately.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Failure, Fault, Piece, Usage};
+use crate::catalog::Conditions;
+
+/// How much the newest measurement weighs.
+const WEIGHT: f64 = 0.2;
+/// So many failures in a row, and the backend is left alone for a while.
+const FAILURES_MAX: u32 = 3;
+/// For so long; then one more call may find out.
+const REST: Duration = Duration::from_secs(10);
+
+/// Moving averages of a backend's speed, and whether it answers at all. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pace(Arc<Mutex<Measured>>);
+
+#[derive(Debug, Default)]
+struct Measured {
+    generation: Option<f64>,
+    prefill: Option<f64>,
+    token: Option<f64>,
+    failures: u32,
+    failed_last: Option<Instant>,
+}
+
+/// One generation under the stopwatch.
+#[derive(Debug)]
+pub(crate) struct Lap {
+    pace: Pace,
+    started: Instant,
+    first: Option<Instant>,
+    tokens: u64,
+    shows_thought: bool,
+    waits: bool,
+    usage: Usage,
+}
+
+impl Pace {
+    /// What is known now.
+    pub(crate) fn conditions(&self) -> Conditions {
+        let measured = self.lock();
+        let resting = measured.failed_last.is_some_and(|moment| moment.elapsed() < REST);
+        Conditions {
+            queue: 0.0,
+            prefill: measured.prefill.unwrap_or(0.0),
+            token: measured.token.unwrap_or(0.0),
+            healthy: measured.failures < FAILURES_MAX || !resting,
+        }
+    }
+
+    /// Starts the stopwatch for a call.
+    pub(crate) fn start(&self) -> Lap {
+        let started = Instant::now();
+        let usage = Usage::default();
+        Lap { pace: self.clone(), started, first: None, tokens: 0, shows_thought: false, waits: false, usage }
+    }
+
+    /// Counts a failure, unless it was the caller's.
+    pub(crate) fn failed(&self, failure: &Failure) {
+        if failure.fault != Fault::Caller {
+            let mut measured = self.lock();
+            measured.failures = measured.failures.saturating_add(1);
+            measured.failed_last = Some(Instant::now());
+        }
+    }
+
+    /// How many seconds a generation takes.
+    pub(crate) fn generation(&self) -> f64 {
+        self.lock().generation.unwrap_or(0.0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Measured> {
+        // Averages are whole between any two statements, so a poisoned lock is as good as another.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lap {
+    /// Says that others go first, so that the first piece tells nothing of the speed of reading.
+    pub(crate) fn waits(&mut self) {
+        self.waits = true;
+    }
+
+    /// Notes a piece as it passes; the last one ends the lap.
+    pub(crate) fn note(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Thought { tokens, .. } | Piece::Answer { tokens, .. } => {
+                self.first.get_or_insert_with(Instant::now);
+                // Where tokens are not reported, a piece is about one.
+                self.tokens += tokens.0.max(1);
+                self.shows_thought |= matches!(piece, Piece::Thought { .. });
+            }
+            Piece::Usage(usage) => self.usage = *usage,
+            Piece::End(_) => self.finish(),
+            Piece::Tag { .. } | Piece::HandOff { .. } | Piece::ToolCall(_) => {}
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "statistics do not need counts beyond 2^53 exactly")]
+    fn finish(&self) {
+        let now = Instant::now();
+        let mut measured = self.pace.lock();
+        measured.failures = 0;
+        average(&mut measured.generation, (now - self.started).as_secs_f64());
+        let Some(first) = self.first else { return };
+        let hidden = self.usage.thinking.is_some_and(|tokens| tokens.0 > 0) && !self.shows_thought;
+        if hidden {
+            // The first piece came after the thought: only the whole says how fast tokens are.
+            let all = self.usage.completion.as_f64().max(1.0);
+            average(&mut measured.token, (now - self.started).as_secs_f64() / all);
+            return;
+        }
+        if self.tokens > 1 {
+            average(&mut measured.token, (now - first).as_secs_f64() / (self.tokens - 1) as f64);
+        }
+        if self.usage.prompt.0 > 0 && !self.waits {
+            let reading = (first - self.started).as_secs_f64();
+            average(&mut measured.prefill, reading / self.usage.prompt.as_f64());
+        }
+    }
+}
+
+fn average(value: &mut Option<f64>, newest: f64) {
+    *value = Some(value.map_or(newest, |old| old + WEIGHT * (newest - old)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Ending;
+    use crate::units::Tokens;
+
+    async fn run(pace: &Pace, thinking: Option<Tokens>) {
+        let mut lap = pace.start();
+        tokio::time::advance(Duration::from_millis(400)).await;
+        for _ in 0..5 {
+            lap.note(&Piece::Answer { text: "x".to_owned(), tokens: Tokens::ZERO });
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        lap.note(&Piece::Usage(Usage { prompt: Tokens(40), completion: Tokens(90), thinking }));
+        lap.note(&Piece::End(Ending::Limit));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reading_and_writing_are_measured_apart() {
+        let pace = Pace::default();
+        run(&pace, None).await;
+        let conditions = pace.conditions();
+        assert!((conditions.prefill - 0.010).abs() < 1e-3, "{conditions:?}");
+        assert!((conditions.token - 0.125).abs() < 1e-3, "{conditions:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hidden_thought_counts_into_the_time_of_a_token() {
+        let pace = Pace::default();
+        run(&pace, Some(Tokens(80))).await;
+        let conditions = pace.conditions();
+        assert!((conditions.token - 0.010).abs() < 1e-3, "{conditions:?}");
+        assert!(conditions.prefill.abs() < 1e-9);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_backend_that_keeps_failing_rests_and_is_tried_again() {
+        let pace = Pace::default();
+        pace.failed(&Failure::new(Fault::Caller, "your fault"));
+        for _ in 0..3 {
+            assert!(pace.conditions().healthy);
+            pace.failed(&Failure::new(Fault::Backend, "broken"));
+        }
+        assert!(!pace.conditions().healthy);
+        tokio::time::advance(REST).await;
+        assert!(pace.conditions().healthy);
+        run(&pace, None).await;
+        pace.failed(&Failure::new(Fault::Backend, "broken"));
+        assert!(pace.conditions().healthy);
+    }
+}

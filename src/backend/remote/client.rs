@@ -1,0 +1,270 @@
+//! The one HTTP client of an upstream: no redirects, no proxy but ours, no credentials but ours, and a limit on
+//! every wait.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Response, Url, redirect};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::refusal;
+use super::secret::Secret;
+use super::sse::{Event, Limits, Scanner};
+use crate::backend::{Failure, Fault};
+
+/// How long the end of a stream may lag behind its last event.
+const RELEASE: Duration = Duration::from_millis(20);
+
+/// How an upstream is reached.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where the API begins, as OpenAI's SDKs want it: `https://api.example.com/v1`.
+    pub base_url: String,
+    /// Sent as a bearer token.
+    pub api_key: Option<Secret>,
+    /// More headers of ours, for upstreams that want their key elsewhere.
+    pub headers: Vec<(String, Secret)>,
+    /// The proxy to go through; the environment's is not looked at.
+    pub proxy: Option<String>,
+    /// How long to wait for a connection, TLS included.
+    pub connect: Duration,
+    /// How long to wait for the first byte of an answer.
+    pub first_byte: Duration,
+    /// How long to wait between two pieces of an answer.
+    pub idle: Duration,
+    /// How long an answer may take altogether.
+    pub total: Duration,
+    /// The longest `Retry-After` that is believed.
+    pub retry_after_max: Duration,
+    /// How long lines and events may be; the latter bounds bodies too.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            base_url: String::new(),
+            api_key: None,
+            headers: Vec::new(),
+            proxy: None,
+            connect: Duration::from_secs(2),
+            first_byte: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+            retry_after_max: Duration::from_secs(60),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Why an upstream cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The base URL is none.
+    #[error("the base URL of an upstream must be an absolute http or https URL without credentials")]
+    Url,
+    /// A key or header has characters that no header may have.
+    #[error("the header {0} of an upstream has characters that no header may have")]
+    Header(String),
+    /// The proxy is none.
+    #[error("the proxy of an upstream is not a URL")]
+    Proxy,
+    /// The HTTP client refuses to be made.
+    #[error("the HTTP client of an upstream could not be made")]
+    Client(#[source] reqwest::Error),
+}
+
+/// A client of one upstream, with a connection pool of its own.
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    base: String,
+    settings: Settings,
+}
+
+impl Client {
+    /// A client that has not connected yet.
+    pub(super) fn new(settings: Settings) -> Result<Client, SettingsError> {
+        let mut http = reqwest::Client::builder()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            .connect_timeout(settings.connect)
+            .http2_max_header_list_size(32 << 10)
+            .default_headers(headers(&settings)?);
+        if let Some(proxy) = &settings.proxy {
+            http = http.proxy(reqwest::Proxy::all(proxy).map_err(|_| SettingsError::Proxy)?);
+        }
+        let http = http.build().map_err(|error| SettingsError::Client(error.without_url()))?;
+        Ok(Client { http, base: base(&settings)?, settings })
+    }
+
+    /// Asks for an event stream; resolves when the upstream has begun one.
+    pub(super) async fn stream(&self, path: &str, body: &Value) -> Result<Events, Failure> {
+        let deadline = Instant::now() + self.settings.total;
+        let response = self.send(path, body, "text/event-stream", deadline).await?;
+        refusal::unless_stream(response.headers())?;
+        let scanner = Scanner::new(self.settings.limits);
+        Ok(Events {
+            response,
+            scanner: Some(scanner),
+            ready: VecDeque::new(),
+            patience: Patience { idle: self.settings.idle, deadline },
+        })
+    }
+
+    /// Asks for one JSON value.
+    pub(super) async fn json(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        let deadline = Instant::now() + self.settings.total;
+        let response = self.send(path, body, "application/json", deadline).await?;
+        let patience = Patience { idle: self.settings.idle, deadline };
+        let bytes = read(response, self.settings.limits.event, patience).await?;
+        serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
+    }
+
+    async fn send(
+        &self,
+        path: &str,
+        body: &Value,
+        accept: &str,
+        deadline: Instant,
+    ) -> Result<Response, Failure> {
+        let body = serde_json::to_vec(body)
+            .map_err(|_| Failure::new(Fault::Backend, "the request cannot be written as JSON").unsent())?;
+        let request = self
+            .http
+            .post(format!("{}/{path}", self.base))
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, accept)
+            .body(body);
+        let first_byte = Patience { idle: self.settings.first_byte, deadline };
+        let response = first_byte
+            .wait(request.send(), "did not answer")
+            .await?
+            .map_err(|error| refusal::of_transport(&error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.refused(response, deadline).await)
+    }
+
+    async fn refused(&self, response: Response, deadline: Instant) -> Failure {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let patience = Patience { idle: self.settings.idle.min(Duration::from_secs(5)), deadline };
+        // A refusal without a readable body is still a refusal.
+        let body = read(response, 64 << 10, patience).await.unwrap_or_default();
+        let mut failure = refusal::of_status(status.as_u16(), &headers, &body, self.settings.retry_after_max);
+        for secret in self.settings.api_key.iter().chain(self.settings.headers.iter().map(|(_, value)| value))
+        {
+            failure.message = refusal::without_secret(&failure.message, secret.expose());
+        }
+        failure
+    }
+}
+
+/// An event stream that an upstream has begun. Dropping it closes the connection.
+#[derive(Debug)]
+pub(super) struct Events {
+    response: Response,
+    /// `None` once the upstream has ended the stream.
+    scanner: Option<Scanner>,
+    ready: VecDeque<Event>,
+    patience: Patience,
+}
+
+impl Events {
+    /// The next event; `None` at a clean end. A stream that breaks off inside an event is a failure, except
+    /// inside `[DONE]`, which some upstreams send without the blank line.
+    pub(super) async fn next(&mut self) -> Result<Option<Event>, Failure> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
+            }
+            if self.scanner.is_none() {
+                return Ok(None);
+            }
+            let chunk = self.patience.wait(self.response.chunk(), "fell silent").await?;
+            self.take(chunk.map_err(|error| refusal::of_transport(&error))?.as_deref())?;
+        }
+    }
+
+    /// Lets the connection be used again: takes the end of the stream, for which it waits only a moment.
+    pub(super) async fn release(&mut self) {
+        let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+        let _ = tokio::time::timeout(RELEASE, end).await;
+    }
+
+    fn take(&mut self, chunk: Option<&[u8]>) -> Result<(), Failure> {
+        let too_large = |error| Failure::new(Fault::Backend, format!("{error}: upstream_event_too_large"));
+        match (chunk, self.scanner.as_mut()) {
+            (Some(bytes), Some(scanner)) => scanner.feed(bytes, &mut self.ready).map_err(too_large)?,
+            _ => {
+                let rest = self.scanner.take().map(Scanner::finish).transpose().map_err(too_large)?.flatten();
+                match rest {
+                    Some(event) if event == b"[DONE]" => self.ready.push_back(event),
+                    Some(_) => return Err(refusal::truncated()),
+                    None => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How long to wait for something.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    idle: Duration,
+    deadline: Instant,
+}
+
+impl Patience {
+    async fn wait<T>(self, work: impl Future<Output = T>, otherwise: &str) -> Result<T, Failure> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let (patience, why) =
+            if left < self.idle { (left, "took too long altogether") } else { (self.idle, otherwise) };
+        tokio::time::timeout(patience, work)
+            .await
+            .map_err(|_| Failure::new(Fault::Timeout, format!("the upstream {why}")))
+    }
+}
+
+async fn read(mut response: Response, most: usize, patience: Patience) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    loop {
+        let chunk = patience.wait(response.chunk(), "fell silent").await?;
+        let Some(chunk) = chunk.map_err(|error| refusal::of_transport(&error))? else { return Ok(body) };
+        if body.len() + chunk.len() > most {
+            return Err(Failure::new(Fault::Backend, format!("the upstream sent more than {most} bytes")));
+        }
+        body.extend_from_slice(&chunk);
+    }
+}
+
+fn headers(settings: &Settings) -> Result<HeaderMap, SettingsError> {
+    let mut headers = HeaderMap::new();
+    let bearer =
+        settings.api_key.iter().map(|key| (AUTHORIZATION.as_str(), format!("Bearer {}", key.expose())));
+    let more = settings.headers.iter().map(|(name, value)| (name.as_str(), value.expose().to_owned()));
+    for (name, value) in bearer.chain(more) {
+        let wrong = || SettingsError::Header(name.to_owned());
+        let key = HeaderName::try_from(name).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+fn base(settings: &Settings) -> Result<String, SettingsError> {
+    let url = Url::parse(&settings.base_url).map_err(|_| SettingsError::Url)?;
+    let plain =
+        matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none();
+    if !plain || !url.has_host() || url.query().is_some() {
+        return Err(SettingsError::Url);
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}

@@ -1,0 +1,137 @@
+//! Pairs of files under `tests/fixtures`: what goes into a translation, and what must come out.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::Reader;
+use crate::backend::{Call, Edge, Ending, Failure, Part, Piece};
+use crate::chat::{Budget, Message, Part as ContentPart, Request, Role, Sampling, Tool, ToolCall};
+use crate::units::Tokens;
+
+/// Runs every pair of a provider whose name begins with `kind`.
+pub(super) fn check(provider: &str, kind: &str, translate: impl Fn(&Value) -> Value) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(provider);
+    let read = |path: &Path| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let mut seen = 0;
+    for file in std::fs::read_dir(&folder).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let Some(case) = name.strip_suffix(".in.json").filter(|case| case.starts_with(kind)) else {
+            continue;
+        };
+        let expected = read(&folder.join(format!("{case}.out.json")));
+        let actual = translate(&read(&path));
+        let pretty = serde_json::to_string_pretty(&actual).unwrap();
+        assert_eq!(actual, expected, "{provider}/{case} gave {pretty}");
+        seen += 1;
+    }
+    assert!(seen > 0, "there are no {kind} fixtures of {provider}");
+}
+
+/// What a reader makes of a list of events: objects, or texts such as `[DONE]`.
+pub(super) fn pieces(mut reader: impl Reader, events: &Value) -> Value {
+    let mut pieces = VecDeque::new();
+    let mut read = || -> Result<(), Failure> {
+        for event in events.as_array().unwrap() {
+            let data = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
+            reader.read(data.as_bytes(), &mut pieces)?;
+            if matches!(pieces.back(), Some(Piece::End(_))) {
+                return Ok(());
+            }
+        }
+        reader.close(&mut pieces)
+    };
+    let failure = read().err();
+    let failure =
+        failure.map(|it| json!({"failure": it.fault.word(), "message": it.message, "code": it.code}));
+    pieces.iter().map(piece).chain(failure).collect()
+}
+
+fn piece(piece: &Piece) -> Value {
+    match piece {
+        Piece::Thought { text, tokens, ids } => json!({"thought": text, "tokens": tokens, "ids": ids}),
+        Piece::Answer { text, tokens } => json!({"answer": text, "tokens": tokens}),
+        Piece::Tag { tokens, edge: Edge::Start } => json!({"tag": "start", "tokens": tokens}),
+        Piece::Tag { tokens, edge: Edge::End } => json!({"tag": "end", "tokens": tokens}),
+        Piece::HandOff { tokens } => json!({"hand_off": tokens}),
+        Piece::ToolCall(it) => {
+            json!({"tool_call": it.index, "id": it.id, "name": it.name, "arguments": it.arguments})
+        }
+        Piece::Usage(it) => {
+            json!({"usage": {"prompt": it.prompt, "completion": it.completion, "thinking": it.thinking}})
+        }
+        Piece::End(Ending::Stop { tokens }) => json!({"end": "stop", "tokens": tokens}),
+        Piece::End(Ending::Limit) => json!({"end": "limit"}),
+        Piece::End(Ending::ToolCalls) => json!({"end": "tool_calls"}),
+        Piece::End(Ending::Filtered) => json!({"end": "filtered"}),
+    }
+}
+
+/// The call that a fixture describes.
+pub(super) fn call(fixture: &Value, part: Part) -> Call {
+    let float = |name: &str| fixture[name].as_str().map(|text| text.parse().unwrap());
+    let texts = |name: &str| list(&fixture[name]).map(|text| text.as_str().unwrap().to_owned()).collect();
+    let sampling = Sampling {
+        temperature: float("temperature"),
+        top_p: float("top_p"),
+        top_k: fixture["top_k"].as_u64().map(|k| u32::try_from(k).unwrap()),
+        seed: fixture["seed"].as_u64(),
+        stop: texts("stop"),
+    };
+    let request = Request {
+        model: "any".to_owned(),
+        messages: list(&fixture["messages"]).map(message).collect(),
+        sampling,
+        choices: 1,
+        tools: list(&fixture["tools"]).map(tool).collect(),
+        tool_choice: fixture.get("tool_choice").cloned(),
+        response_format: fixture.get("response_format").cloned(),
+        budget: Budget::default(),
+        extra: fixture["extra"].as_object().cloned().unwrap_or_else(Map::new),
+    };
+    let seed = fixture["call_seed"].as_u64().unwrap_or(7);
+    Call { request: Arc::new(request), part, seed }
+}
+
+/// A number of tokens in a fixture.
+pub(super) fn tokens(value: &Value) -> Tokens {
+    Tokens(value.as_u64().unwrap())
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn tool(declaration: &Value) -> Tool {
+    let name = declaration["function"]["name"].as_str().unwrap().to_owned();
+    Tool { name, declaration: declaration.clone() }
+}
+
+fn message(value: &Value) -> Message {
+    let text = |name: &str| value[name].as_str().map(str::to_owned);
+    let role = match value["role"].as_str().unwrap() {
+        "system" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        _ => Role::Tool,
+    };
+    let content = list(&value["content"]).map(|part| match part.as_str() {
+        Some(text) => ContentPart::Text(text.to_owned()),
+        None => ContentPart::Other(part.clone()),
+    });
+    let calls = list(&value["tool_calls"]).map(|call| {
+        let text = |name: &str| call[name].as_str().unwrap().to_owned();
+        ToolCall { id: text("id"), name: text("name"), arguments: text("arguments") }
+    });
+    Message {
+        role,
+        content: content.collect(),
+        thought: text("thought"),
+        tool_calls: calls.collect(),
+        tool_call_id: text("tool_call_id"),
+        name: text("name"),
+    }
+}

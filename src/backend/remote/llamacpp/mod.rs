@@ -1,0 +1,233 @@
+//! llama.cpp's own server, by its native endpoints.
+//!
+//! They take token ids as a prompt, stop at a tag, and say why they stopped. So a thought is cut after exactly
+//! its budget and resumed without being tokenized again (class `continue`). The chat template is rendered by
+//! the server, `/completion` does the rest; the prompt cache makes the second phase cheap.
+//!
+//! As everywhere on that server, a control token that a caller spells out in a message is taken for one.
+
+mod events;
+mod request;
+
+use std::collections::VecDeque;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use super::client::{self, Client};
+use super::{SettingsError, generation};
+use crate::backend::pace::Pace;
+use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece, Thought};
+use crate::catalog::Conditions;
+use crate::chat::Request;
+use crate::prompt;
+use crate::units::Tokens;
+
+/// How a server is spoken to.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How the server is reached; the base URL has no `/v1`.
+    pub client: client::Settings,
+    /// The tag that begins a thought.
+    pub start_tag: String,
+    /// The tag that closes a thought.
+    pub end_tag: String,
+    /// What closes an unfinished thought: a sentence, if any, and the tag.
+    pub hand_off: String,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            client: client::Settings::default(),
+            start_tag: "<think>".to_owned(),
+            end_tag: "</think>".to_owned(),
+            hand_off: "\n</think>\n\n".to_owned(),
+        }
+    }
+}
+
+/// The model of one llama.cpp server.
+#[derive(Debug)]
+pub struct LlamaCpp {
+    client: Client,
+    settings: Settings,
+    pace: Pace,
+    vocabulary: OnceCell<Vocabulary>,
+}
+
+/// What the server's tokenizer says about our texts; asked once.
+#[derive(Debug)]
+struct Vocabulary {
+    hand_off: Tokens,
+    /// The tag that begins a thought, where it is one token.
+    start: Option<u32>,
+    /// The tag that closes a thought, where it is one token.
+    end: Option<u32>,
+}
+
+impl Vocabulary {
+    /// What an answer may not contain. A tag of several tokens cannot be banned: each is of use elsewhere.
+    fn banned(&self) -> Vec<u32> {
+        self.start.into_iter().chain(self.end).collect()
+    }
+}
+
+impl LlamaCpp {
+    /// The server, not asked anything yet.
+    pub fn new(settings: Settings) -> Result<LlamaCpp, SettingsError> {
+        let client = Client::new(settings.client.clone())?;
+        Ok(LlamaCpp { client, settings, pace: Pace::default(), vocabulary: OnceCell::new() })
+    }
+
+    async fn begin(&self, call: Call) -> Result<Generation, Failure> {
+        if !call.request.tools.is_empty() {
+            let failure = Failure::new(Fault::Caller, "this model calls no tools while its thinking is held");
+            return Err(failure.unsent().code("model_not_capable"));
+        }
+        match &call.part {
+            Part::Thought { thinking } => self.think(&call, *thinking).await,
+            Part::Solution { thought, solution } => self.solve(&call, thought, *solution).await,
+            Part::Whole { .. } | Part::Total { .. } => {
+                Err(Failure::new(Fault::Caller, "this model makes thoughts and answers one by one").unsent())
+            }
+        }
+    }
+
+    async fn think(&self, call: &Call, thinking: Tokens) -> Result<Generation, Failure> {
+        let lap = self.pace.start();
+        let vocabulary = self.vocabulary().await?;
+        let prompt = request::opened(&self.settings, self.render(&call.request, true).await?);
+        let body = request::thought(&self.settings, call, &prompt, thinking);
+        let events = self.client.stream("completion", &body).await?;
+        Ok(generation(
+            events,
+            events::Reader::thought(vocabulary.end),
+            lap,
+            self.pace.clone(),
+            VecDeque::new(),
+        ))
+    }
+
+    async fn solve(&self, call: &Call, thought: &Thought, solution: Tokens) -> Result<Generation, Failure> {
+        let lap = self.pace.start();
+        let vocabulary = self.vocabulary().await?;
+        let (prompt, hand_off) = self.resume(&call.request, thought).await?;
+        let body = request::solution(call, &prompt, solution, &vocabulary.banned());
+        let events = self.client.stream("completion", &body).await?;
+        let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
+        Ok(generation(
+            events,
+            events::Reader::solution(),
+            lap,
+            self.pace.clone(),
+            first.into_iter().collect(),
+        ))
+    }
+
+    /// What stands before the answer, and whether our hand-off is a part of it.
+    async fn resume(&self, request: &Request, thought: &Thought) -> Result<(Vec<Value>, bool), Failure> {
+        let thinks = self.render(request, true).await?;
+        if !thought.closed && thought.text.is_empty() && thought.ids.is_empty() {
+            // No thought at all: a template that can close it by itself does so in the form that was trained.
+            let closed = self.render(request, false).await?;
+            if closed != thinks && !request::opens(&self.settings, &closed) {
+                return Ok((vec![json!(closed)], false));
+            }
+        }
+        let prompt = request::opened(&self.settings, thinks);
+        Ok((request::resumed(&self.settings, &prompt, thought), !thought.closed))
+    }
+
+    async fn render(&self, request: &Request, thinking: bool) -> Result<String, Failure> {
+        let answer = self.ask("apply-template", &request::template(request, thinking)).await?;
+        let prompt = answer.get("prompt").and_then(Value::as_str).map(str::to_owned);
+        prompt.ok_or_else(|| Failure::new(Fault::Backend, "the server rendered no prompt").unsent())
+    }
+
+    async fn vocabulary(&self) -> Result<&Vocabulary, Failure> {
+        let learn = || async {
+            let hand_off = self.tokenize(&self.settings.hand_off).await?;
+            let start = single(&self.tokenize(&self.settings.start_tag).await?);
+            let end = single(&self.tokenize(&self.settings.end_tag).await?);
+            Ok(Vocabulary { hand_off: Tokens(hand_off.len().try_into().unwrap_or(u64::MAX)), start, end })
+        };
+        self.vocabulary.get_or_try_init(learn).await
+    }
+
+    /// A question that costs nothing: its failures never reached a model.
+    async fn ask(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.client.json(path, body).await.map_err(Failure::unsent)
+    }
+
+    async fn tokenize(&self, text: &str) -> Result<Vec<u32>, Failure> {
+        let answer = self.ask("tokenize", &json!({"content": text, "parse_special": true})).await?;
+        let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
+        ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+    }
+}
+
+fn single(ids: &[u32]) -> Option<u32> {
+    match ids {
+        [id] => Some(*id),
+        _ => None,
+    }
+}
+
+impl Backend for LlamaCpp {
+    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
+        async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+    }
+
+    fn prompt_tokens(&self, request: &Request) -> Tokens {
+        prompt::bound::prompt_tokens(request)
+    }
+
+    fn conditions(&self) -> Conditions {
+        self.pace.conditions()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::remote::golden;
+
+    #[test]
+    fn thoughts_are_asked_for_as_the_fixtures_say() {
+        golden::check("llamacpp", "thought", |fixture| {
+            let thinking = golden::tokens(&fixture["tokens"]);
+            let call = golden::call(fixture, Part::Thought { thinking });
+            let prompt =
+                request::opened(&Settings::default(), fixture["rendered"].as_str().unwrap().to_owned());
+            request::thought(&Settings::default(), &call, &prompt, thinking)
+        });
+    }
+
+    #[test]
+    fn answers_are_asked_for_as_the_fixtures_say() {
+        golden::check("llamacpp", "solution", |fixture| {
+            let solution = golden::tokens(&fixture["tokens"]);
+            let thought = Thought {
+                ids: serde_json::from_value(fixture["thought"]["ids"].clone()).unwrap(),
+                text: fixture["thought"]["text"].as_str().unwrap().to_owned(),
+                closed: fixture["thought"]["closed"].as_bool().unwrap(),
+            };
+            let call = golden::call(fixture, Part::Solution { thought: thought.clone(), solution });
+            let prompt = fixture["rendered"].as_str().unwrap();
+            let prompt = request::resumed(&Settings::default(), prompt, &thought);
+            request::solution(&call, &prompt, solution, &[3, 4])
+        });
+    }
+
+    #[test]
+    fn streams_are_read_as_the_fixtures_say() {
+        golden::check("llamacpp", "stream", |fixture| {
+            let solves = fixture["solution"] == true;
+            let reader = if solves { events::Reader::solution() } else { events::Reader::thought(Some(4)) };
+            golden::pieces(reader, &fixture["events"])
+        });
+    }
+}

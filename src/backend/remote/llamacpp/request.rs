@@ -1,0 +1,99 @@
+//! Our calls as llama.cpp's JSON.
+
+use serde_json::{Map, Value, json};
+
+use super::Settings;
+use crate::backend::remote::wire::{decimal, messages};
+use crate::backend::{Call, Thought};
+use crate::chat::Request;
+use crate::units::Tokens;
+
+/// Members of the caller's that mean the same here.
+const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];
+
+/// What `/apply-template` renders.
+pub(super) fn template(request: &Request, thinking: bool) -> Value {
+    let mut body = json!({"messages": messages(&request.messages, true)});
+    if !thinking {
+        body["chat_template_kwargs"] = json!({"enable_thinking": false});
+    }
+    body
+}
+
+/// True where the prompt ends inside a thought.
+pub(super) fn opens(settings: &Settings, prompt: &str) -> bool {
+    prompt.trim_end().ends_with(&settings.start_tag)
+}
+
+/// The prompt, with a thought opened at its end.
+pub(super) fn opened(settings: &Settings, mut prompt: String) -> String {
+    if !opens(settings, &prompt) {
+        prompt.push_str(&settings.start_tag);
+        prompt.push('\n');
+    }
+    prompt
+}
+
+/// The prompt of the second phase: text and token ids mixed, so that nothing is tokenized otherwise than it
+/// was generated.
+pub(super) fn resumed(settings: &Settings, prompt: &str, thought: &Thought) -> Vec<Value> {
+    let close = if thought.closed { &settings.end_tag } else { &settings.hand_off };
+    let mut parts = vec![json!(prompt)];
+    if thought.ids.is_empty() && !thought.text.is_empty() {
+        parts.push(json!(thought.text));
+    }
+    parts.extend(thought.ids.iter().map(|id| json!(id)));
+    parts.push(json!(close));
+    parts
+}
+
+/// The first phase.
+pub(super) fn thought(settings: &Settings, call: &Call, prompt: &str, thinking: Tokens) -> Value {
+    let mut body = common(call, json!(prompt), thinking);
+    body.insert("stop".to_owned(), json!([settings.end_tag]));
+    Value::Object(body)
+}
+
+/// The second phase. The caller's stop texts are looked for above, where they are for all backends.
+pub(super) fn solution(call: &Call, prompt: &[Value], solution: Tokens, banned: &[u32]) -> Value {
+    let mut body = common(call, json!(prompt), solution);
+    if !banned.is_empty() {
+        let bias: Value = banned.iter().map(|id| json!([id, false])).collect();
+        body.insert("logit_bias".to_owned(), bias);
+    }
+    if let Some(schema) = call.request.response_format.as_ref().and_then(schema) {
+        body.insert("json_schema".to_owned(), schema);
+    }
+    Value::Object(body)
+}
+
+fn common(call: &Call, prompt: Value, tokens: Tokens) -> Map<String, Value> {
+    let sampling = &call.request.sampling;
+    // The server's seed has 32 bits, all of them set meaning a random one; 0 tokens would generate one.
+    let mut body = Map::from_iter([
+        ("prompt".to_owned(), prompt),
+        ("n_predict".to_owned(), json!(tokens.clamp_u32().clamp(1, i32::MAX.cast_unsigned()))),
+        ("stream".to_owned(), json!(true)),
+        ("return_tokens".to_owned(), json!(true)),
+        ("cache_prompt".to_owned(), json!(true)),
+        ("seed".to_owned(), json!(call.seed & 0x7FFF_FFFF)),
+    ]);
+    let optional = [
+        ("temperature", sampling.temperature.map(decimal)),
+        ("top_p", sampling.top_p.map(decimal)),
+        ("top_k", sampling.top_k.map(|k| json!(k))),
+    ];
+    let passed = PASSED.iter().map(|&name| (name, call.request.extra.get(name).cloned()));
+    let present = optional.into_iter().chain(passed);
+    body.extend(present.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    body
+}
+
+/// The schema of a `response_format`; plain text has none.
+fn schema(format: &Value) -> Option<Value> {
+    match format.get("type").and_then(Value::as_str) {
+        Some("json_object") => Some(json!({"type": "object"})),
+        Some("json_schema") => format.pointer("/json_schema/schema").cloned(),
+        _ => None,
+    }
+}

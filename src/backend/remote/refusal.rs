@@ -1,0 +1,253 @@
+//! What an upstream's refusal means: whose fault it is, and what of it the caller may read.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use serde_json::Value;
+
+use crate::backend::{Failure, Fault};
+use crate::units::Timestamp;
+
+/// The most characters of an upstream's own words that are kept.
+const WORDS_MAX: usize = 500;
+
+/// A stream that ended before it was complete.
+pub(super) fn truncated() -> Failure {
+    Failure::new(Fault::Backend, "the upstream's stream broke off: upstream_truncated")
+}
+
+/// No answer came. The class of the error is told, never the address.
+pub(super) fn of_transport(error: &reqwest::Error) -> Failure {
+    if !error.is_connect() {
+        return Failure::new(Fault::Backend, "the connection to the upstream broke");
+    }
+    if error.is_timeout() {
+        return Failure::new(Fault::Timeout, "the upstream could not be connected to in time").unsent();
+    }
+    Failure::new(Fault::Backend, format!("the upstream could not be connected to: {}", class(error))).unsent()
+}
+
+/// An answer came that is not a success.
+pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_after_max: Duration) -> Failure {
+    let error = Said::read(&serde_json::from_slice(body).unwrap_or_default());
+    let failure = error.failure(status);
+    let retry_after = match failure.fault {
+        Fault::Overload | Fault::Backend => retry_after(headers, Timestamp::now(), retry_after_max),
+        _ => None,
+    };
+    Failure { retry_after, ..failure }
+}
+
+/// An error event came inside a stream; a model was at work by then.
+pub(super) fn of_event(error: &Value) -> Failure {
+    let said = Said::read(error);
+    let status = said.status.unwrap_or(500);
+    Failure { unsent: false, ..said.failure(status) }
+}
+
+/// A success that is not the stream which was asked for.
+pub(super) fn unless_stream(headers: &HeaderMap) -> Result<(), Failure> {
+    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("unreadable"));
+    match kind {
+        None => Ok(()),
+        Some(kind) if kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream") => Ok(()),
+        Some(_) => {
+            Err(Failure::new(Fault::Backend, "the upstream answered with something other than a stream"))
+        }
+    }
+}
+
+/// The text without the secret, should an upstream have repeated it.
+pub(super) fn without_secret(text: &str, secret: &str) -> String {
+    if secret.is_empty() { text.to_owned() } else { text.replace(secret, "…") }
+}
+
+/// What an upstream says of an error, in any of the common shapes.
+struct Said {
+    message: Option<String>,
+    /// Its `code` and `type`.
+    words: String,
+    /// Its `code` or `status`, where that is a number.
+    status: Option<u16>,
+}
+
+impl Said {
+    /// `{"error": {"message", "code", "type"}}`, `{"error": "…"}`, `{"message": "…"}` or `{"detail": "…"}`.
+    fn read(body: &Value) -> Said {
+        let error = body.get("error").unwrap_or(body);
+        let text = |member: &str| error.get(member).and_then(Value::as_str);
+        let number = |member: &str| error.get(member).and_then(Value::as_u64);
+        let message = error.as_str().or(text("message")).or(text("detail")).map(clean);
+        let words = format!("{} {}", text("code").unwrap_or_default(), text("type").unwrap_or_default());
+        let status = number("code").or(number("status")).and_then(|code| u16::try_from(code).ok());
+        Said { message, words, status }
+    }
+
+    fn failure(self, status: u16) -> Failure {
+        let message = self.message.clone().unwrap_or_else(|| format!("the upstream answered {status}"));
+        let refused = |fault| Failure::new(fault, message.clone()).unsent();
+        match status {
+            // Some upstreams say 400 to a bad key, and 429 to an empty account.
+            400..=499 if self.is_ours() => refused(Fault::Credential),
+            401..=403 => refused(Fault::Credential),
+            429 => refused(Fault::Overload),
+            529 => Failure::new(Fault::Overload, message),
+            408 => Failure::new(Fault::Timeout, message),
+            400 | 413 | 422 if self.is_context() => refused(Fault::Caller).code("context_length_exceeded"),
+            400 | 413 | 422 if self.message.is_some() && !self.is_about_model() => refused(Fault::Caller),
+            300..=499 => refused(Fault::Backend),
+            _ => Failure::new(Fault::Backend, message),
+        }
+    }
+
+    /// True where it is about our key or our account.
+    fn is_ours(&self) -> bool {
+        let words =
+            ["insufficient_quota", "invalid_api_key", "authentication_error", "permission", "billing"];
+        let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
+        words.iter().any(|word| self.words.contains(word)) || message.contains("api key")
+    }
+
+    fn is_context(&self) -> bool {
+        let words = ["context_length_exceeded", "exceed_context_size_error"];
+        let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
+        words.iter().any(|word| self.words.contains(word))
+            || message.contains("maximum context length")
+            || message.contains("prompt is too long")
+    }
+
+    /// True where the operator's model name is unknown there.
+    fn is_about_model(&self) -> bool {
+        ["model_not_found", "not_found_error", "model_not_available"]
+            .iter()
+            .any(|word| self.words.contains(word))
+    }
+}
+
+/// An upstream's words without what could be an address or a credential, and not too many.
+fn clean(text: &str) -> String {
+    let private = |word: &str| word.contains("://") || word.contains("sk-") || word.contains("Bearer");
+    let words: Vec<&str> =
+        text.split_whitespace().map(|word| if private(word) { "…" } else { word }).collect();
+    words.join(" ").chars().take(WORDS_MAX).collect()
+}
+
+/// `retry-after-ms`, or `Retry-After` in seconds or as a date; what lies in the past is now.
+fn retry_after(headers: &HeaderMap, now: Timestamp, most: Duration) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let seconds = |text: &str, scale: f64| {
+        let value = text.parse::<f64>().ok().filter(|value| value.is_finite())?;
+        Some(Duration::try_from_secs_f64((value * scale).max(0.0)).unwrap_or(Duration::MAX))
+    };
+    let date = |text: &str| {
+        let moment = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+        Some(Duration::from_millis(u64::try_from(moment.as_millisecond() - now.0).unwrap_or(0)))
+    };
+    let wait = text("retry-after-ms")
+        .and_then(|text| seconds(text, 0.001))
+        .or_else(|| text("retry-after").and_then(|text| seconds(text, 1.0).or_else(|| date(text))))?;
+    Some(wait.min(most))
+}
+
+fn class(error: &reqwest::Error) -> &'static str {
+    if error.is_dns() {
+        return "its name is unknown";
+    }
+    let mut source = error.source();
+    while let Some(cause) = source {
+        match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionRefused) => return "connection refused",
+            Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => return "no route",
+            Some(io::ErrorKind::InvalidData) => return "its certificate or TLS is not accepted",
+            _ => source = cause.source(),
+        }
+    }
+    "connection failed"
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    const MOST: Duration = Duration::from_secs(60);
+
+    fn check(status: u16, body: &str, fault: Fault, message: &str) -> Failure {
+        let failure = of_status(status, &HeaderMap::new(), body.as_bytes(), MOST);
+        assert_eq!((failure.fault, failure.message.as_str()), (fault, message), "{status} {body}");
+        failure
+    }
+
+    fn check_wait(name: &'static str, value: &str, expected: Option<u64>) {
+        // Sun, 06 Nov 1994 08:49:37 GMT
+        let now = Timestamp(784_111_777_000);
+        let headers = HeaderMap::from_iter([(name.parse().unwrap(), HeaderValue::from_str(value).unwrap())]);
+        assert_eq!(retry_after(&headers, now, MOST), expected.map(Duration::from_millis), "{name}: {value}");
+    }
+
+    #[test]
+    fn a_request_that_is_wrong_is_the_callers_fault_in_the_upstreams_words() {
+        let body = r#"{"error":{"message":"'tools' must not be empty","type":"invalid_request_error"}}"#;
+        assert!(check(400, body, Fault::Caller, "'tools' must not be empty").unsent);
+        check(422, r#"{"detail":"temperature too high"}"#, Fault::Caller, "temperature too high");
+    }
+
+    #[test]
+    fn a_refusal_without_words_is_not_blamed_on_the_caller() {
+        check(400, "<html>no</html>", Fault::Backend, "the upstream answered 400");
+        check(404, r#"{"error":{"message":"no such route"}}"#, Fault::Backend, "no such route");
+        check(307, "", Fault::Backend, "the upstream answered 307");
+    }
+
+    #[test]
+    fn a_refused_key_or_an_empty_account_is_ours() {
+        check(401, "", Fault::Credential, "the upstream answered 401");
+        check(403, r#"{"error":"no"}"#, Fault::Credential, "no");
+        let body = r#"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#;
+        check(429, body, Fault::Credential, "You exceeded your quota");
+        let body = r#"{"error":"Incorrect API key provided: sk-123. See https://x.ai/keys"}"#;
+        check(400, body, Fault::Credential, "Incorrect API key provided: … See …");
+    }
+
+    #[test]
+    fn a_prompt_that_is_too_long_has_its_own_code() {
+        let body = r#"{"error":{"code":400,"message":"request (90 tokens) exceeds the available context size",
+            "type":"exceed_context_size_error","n_prompt_tokens":90,"n_ctx":64}}"#;
+        let message = "request (90 tokens) exceeds the available context size";
+        assert_eq!(check(400, body, Fault::Caller, message).code, Some("context_length_exceeded"));
+    }
+
+    #[test]
+    fn no_room_and_a_broken_upstream_are_told_apart() {
+        assert!(check(429, "", Fault::Overload, "the upstream answered 429").unsent);
+        assert!(!check(529, "", Fault::Overload, "the upstream answered 529").unsent);
+        for status in [500, 502, 503, 504] {
+            let message = format!("the upstream answered {status}");
+            assert!(!check(status, "", Fault::Backend, &message).unsent);
+        }
+    }
+
+    #[test]
+    fn retry_after_is_read_in_every_form_and_clamped() {
+        check_wait("retry-after", "2", Some(2_000));
+        check_wait("retry-after", "0.5", Some(500));
+        check_wait("retry-after-ms", "1500", Some(1_500));
+        check_wait("retry-after", "1000000000", Some(60_000));
+        check_wait("retry-after", "-5", Some(0));
+        check_wait("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT", Some(20_000));
+        check_wait("retry-after", "Sun, 06 Nov 1994 08:49:07 GMT", Some(0));
+        check_wait("retry-after", "soon", None);
+        check_wait("retry-after", "NaN", None);
+    }
+
+    #[test]
+    fn an_error_inside_a_stream_may_have_been_billed() {
+        let failure = of_event(&serde_json::json!({"error": {"code": 429, "message": "slow down"}}));
+        assert_eq!((failure.fault, failure.unsent), (Fault::Overload, false));
+        let failure = of_event(&serde_json::json!({"error": {"message": "boom", "type": "server_error"}}));
+        assert_eq!((failure.fault, failure.message.as_str()), (Fault::Backend, "boom"));
+    }
+}

@@ -1,0 +1,237 @@
+//! Server-sent events, byte by byte and within limits.
+//!
+//! The line rules of the WHATWG's specification, except that an upstream without bounds is an error and that
+//! the data stays bytes: whoever reads it as JSON checks it then. `event`, `id` and `retry` mean nothing to us.
+
+use std::collections::VecDeque;
+
+/// How long a line and an event may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of one line.
+    pub line: usize,
+    /// The most bytes of one event's data.
+    pub event: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { line: 1 << 20, event: 4 << 20 }
+    }
+}
+
+/// An event's `data` lines, joined by line feeds. Events without data are not reported, and what an event is
+/// called its data says as well, in every API that we read.
+pub(super) type Event = Vec<u8>;
+
+/// The upstream sent more than is allowed at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum TooLarge {
+    /// In one line.
+    #[error("the upstream sent a line of more than {0} bytes")]
+    Line(usize),
+    /// In one event.
+    #[error("the upstream sent an event of more than {0} bytes")]
+    Event(usize),
+}
+
+/// Turns the bytes of a response into events, wherever they are cut.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    limits: Limits,
+    line: Vec<u8>,
+    event: Event,
+    /// The event has a data line, if only an empty one.
+    has_data: bool,
+    /// The last byte was a carriage return; a line feed that follows belongs to it.
+    after_return: bool,
+    /// A byte order mark may only stand in front of everything.
+    past_first_line: bool,
+    #[cfg(test)]
+    work: usize,
+}
+
+impl Scanner {
+    /// A scanner at the start of a response.
+    pub(super) fn new(limits: Limits) -> Scanner {
+        Scanner { limits, ..Scanner::default() }
+    }
+
+    /// Takes the next bytes and appends the events that they complete.
+    pub(super) fn feed(&mut self, mut bytes: &[u8], events: &mut VecDeque<Event>) -> Result<(), TooLarge> {
+        #[cfg(test)]
+        (self.work += bytes.len());
+        if self.after_return && !bytes.is_empty() {
+            self.after_return = false;
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+        }
+        while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.extend_line(&bytes[..end])?;
+            self.end_line(events)?;
+            let rest = &bytes[end + 1..];
+            self.after_return = bytes[end] == b'\r' && rest.is_empty();
+            bytes = if bytes[end] == b'\r' { rest.strip_prefix(b"\n").unwrap_or(rest) } else { rest };
+        }
+        self.extend_line(bytes)
+    }
+
+    /// What stood at the end without the blank line that completes an event; `None` where nothing did.
+    pub(super) fn finish(mut self) -> Result<Option<Event>, TooLarge> {
+        if !self.line.is_empty() {
+            self.end_line(&mut VecDeque::new())?;
+        }
+        Ok(self.has_data.then_some(self.event))
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        if self.line.len() + bytes.len() > self.limits.line {
+            return Err(TooLarge::Line(self.limits.line));
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self, events: &mut VecDeque<Event>) -> Result<(), TooLarge> {
+        let line = std::mem::take(&mut self.line);
+        #[cfg(test)]
+        (self.work += line.len());
+        let first = !std::mem::replace(&mut self.past_first_line, true);
+        let text = if first { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line) } else { &line };
+        if text.is_empty() {
+            self.end_event(events);
+        } else {
+            self.field(text)?;
+        }
+        // The buffer is kept, so that a long stream does not allocate for every line.
+        self.line = line;
+        self.line.clear();
+        Ok(())
+    }
+
+    fn end_event(&mut self, events: &mut VecDeque<Event>) {
+        let event = std::mem::take(&mut self.event);
+        if std::mem::take(&mut self.has_data) {
+            events.push_back(event);
+        }
+    }
+
+    fn field(&mut self, line: &[u8]) -> Result<(), TooLarge> {
+        let (name, value) = match line.iter().position(|&byte| byte == b':') {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &[][..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        if name == b"data" { self.data(value) } else { Ok(()) }
+    }
+
+    fn data(&mut self, value: &[u8]) -> Result<(), TooLarge> {
+        if self.event.len() + value.len() >= self.limits.event {
+            return Err(TooLarge::Event(self.limits.event));
+        }
+        if std::mem::replace(&mut self.has_data, true) {
+            self.event.push(b'\n');
+        }
+        self.event.extend_from_slice(value);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(pieces: &[&[u8]]) -> (Vec<String>, Option<String>) {
+        let text = |event: Event| String::from_utf8(event).unwrap();
+        let mut scanner = Scanner::new(Limits::default());
+        let mut events = VecDeque::new();
+        for piece in pieces {
+            scanner.feed(piece, &mut events).unwrap();
+        }
+        (events.into_iter().map(text).collect(), scanner.finish().unwrap().map(text))
+    }
+
+    /// The same events, whole, cut in two at every byte, in three around every byte, and byte by byte.
+    fn check(stream: &str, expected: &[&str], rest: Option<&str>) {
+        let bytes = stream.as_bytes();
+        let expected =
+            (expected.iter().map(ToString::to_string).collect::<Vec<_>>(), rest.map(ToString::to_string));
+        assert_eq!(scan(&[bytes]), expected, "whole");
+        for cut in 0..bytes.len() {
+            assert_eq!(scan(&[&bytes[..cut], &bytes[cut..]]), expected, "cut at {cut}");
+            let around = [&bytes[..cut], &bytes[cut..=cut], &[][..], &bytes[cut + 1..]];
+            assert_eq!(scan(&around), expected, "byte {cut} alone");
+        }
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(scan(&single), expected, "byte by byte");
+    }
+
+    #[test]
+    fn every_line_end_of_the_specification_ends_a_line() {
+        check("data: a\n\ndata: b\n\n", &["a", "b"], None);
+        check("data: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"], None);
+        check("data: a\r\rdata: b\r\r", &["a", "b"], None);
+        check("data: a\r\n\ndata: b\n\rdata: c\r\r\n", &["a", "b", "c"], None);
+    }
+
+    #[test]
+    fn data_lines_are_joined_and_only_the_first_space_is_dropped() {
+        check("data: YHOO\ndata: +2\ndata: 10\n\n", &["YHOO\n+2\n10"], None);
+        check("data:test\n\ndata:  test\n\n", &["test", " test"], None);
+    }
+
+    #[test]
+    fn data_without_a_colon_is_an_empty_line() {
+        check("data\n\ndata\ndata\n\ndata:", &["", "\n"], Some(""));
+    }
+
+    #[test]
+    fn comments_unknown_fields_and_events_without_data_are_passed_over() {
+        check(": test stream\n\ndata: first\nid: 1\n\ndata:second\nid\n\n", &["first", "second"], None);
+        check(":\n\nevent: ping\n\nretry: 5\n\nnonsense\n\nDATA: x\n\n data: y\n\n", &[], None);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_dropped_in_front_and_only_there() {
+        check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["a"], None);
+        check("\u{feff}\u{feff}data: a\n\n", &[], None);
+        check("\u{feff}", &[], None);
+    }
+
+    #[test]
+    fn characters_survive_every_cut() {
+        check("data: grüße 🦀\n\n", &["grüße 🦀"], None);
+    }
+
+    #[test]
+    fn what_stands_at_the_end_without_a_blank_line_is_told_apart() {
+        check("data: a\n\ndata: [DONE]", &["a"], Some("[DONE]"));
+        check("data: a\n\ndata: [DONE]\n", &["a"], Some("[DONE]"));
+        check("data: a\n\n: bye", &["a"], None);
+        check("", &[], None);
+    }
+
+    #[test]
+    fn a_line_or_an_event_beyond_its_limit_is_refused() {
+        let limits = Limits { line: 16, event: 32 };
+        let feed = |text: &[u8]| Scanner::new(limits).feed(text, &mut VecDeque::new());
+        assert_eq!(feed(b"data: 0123456789"), Ok(()));
+        assert_eq!(feed(b"data: 01234567890"), Err(TooLarge::Line(16)));
+        assert_eq!(feed(&b"data: 0123456789\n".repeat(2)), Ok(()));
+        assert_eq!(feed(&b"data: 0123456789\n".repeat(4)), Err(TooLarge::Event(32)));
+        assert_eq!(feed(&b"data\n".repeat(40)), Err(TooLarge::Event(32)));
+    }
+
+    #[test]
+    fn a_long_line_in_small_chunks_takes_work_in_proportion() {
+        const LINE: usize = 8 << 20;
+        let mut scanner = Scanner::new(Limits { line: LINE + 6, event: LINE + 1 });
+        let mut events = VecDeque::new();
+        scanner.feed(b"data: ", &mut events).unwrap();
+        for _ in 0..LINE / 1024 {
+            scanner.feed(&[b'x'; 1024], &mut events).unwrap();
+        }
+        scanner.feed(b"\n\n", &mut events).unwrap();
+        assert_eq!(events[0].len(), LINE);
+        assert!(scanner.work < 3 * LINE, "{} bytes looked at", scanner.work);
+    }
+}

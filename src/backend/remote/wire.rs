@@ -1,0 +1,50 @@
+//! Members that several APIs write alike.
+
+use serde_json::{Map, Value, json};
+
+use crate::chat::{Message, Part, Role};
+
+/// A number as the caller wrote it: through a float twice as wide, 0.7 would become 0.699999988.
+pub(super) fn decimal(value: f32) -> Value {
+    value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
+}
+
+/// The conversation.
+pub(super) fn messages(messages: &[Message], thoughts_back: bool) -> Value {
+    messages.iter().map(|turn| message(turn, thoughts_back)).collect()
+}
+
+fn message(message: &Message, thoughts_back: bool) -> Value {
+    let mut turn = Map::new();
+    turn.insert("role".to_owned(), json!(message.role.word()));
+    turn.insert("content".to_owned(), content(message));
+    let mut optional = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            turn.insert(name.to_owned(), value);
+        }
+    };
+    optional("name", message.name.as_ref().map(|name| json!(name)));
+    optional("tool_call_id", message.tool_call_id.as_ref().map(|id| json!(id)));
+    optional("reasoning_content", message.thought.as_ref().filter(|_| thoughts_back).map(|text| json!(text)));
+    let calls = message.tool_calls.iter().map(|call| {
+        let function = json!({"name": call.name, "arguments": call.arguments});
+        json!({"id": call.id, "type": "function", "function": function})
+    });
+    optional("tool_calls", (!message.tool_calls.is_empty()).then(|| calls.collect()));
+    Value::Object(turn)
+}
+
+fn content(message: &Message) -> Value {
+    match message.content.as_slice() {
+        [] if message.role == Role::Assistant && !message.tool_calls.is_empty() => Value::Null,
+        [] => json!(""),
+        [Part::Text(text)] => json!(text),
+        parts => parts
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) => json!({"type": "text", "text": text}),
+                Part::Other(value) => value.clone(),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,163 @@
+//! `[[backend]]`: what serves the models.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use reqwest::Url;
+
+use crate::backend::remote::openai::LimitMember;
+use crate::backend::remote::{self, llamacpp, openai};
+
+use super::mistake::Wrong;
+use super::model::Declared;
+use super::reader::Section;
+use super::server::time;
+use super::{model, secret};
+
+/// Something that serves models, and which.
+#[derive(Debug, Clone)]
+pub struct Backend {
+    /// Its name in metrics and the log.
+    pub name: Arc<str>,
+    /// The models it serves, one at least.
+    pub models: Vec<Served>,
+}
+
+/// One model of a backend: what serves it; the catalog has the rest under its name.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// The name that callers use.
+    pub name: Arc<str>,
+    /// Where its answers come from.
+    pub source: Source,
+}
+
+/// Where a model's answers come from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// The model that ships with the binary, in the local engine.
+    Embedded,
+    /// A GGUF file, in the local engine.
+    File(ModelFile),
+    /// An upstream that speaks OpenAI's chat completions.
+    OpenAi(openai::Settings),
+    /// A llama.cpp server, over its own `/completion`.
+    LlamaCpp(llamacpp::Settings),
+}
+
+/// A model's file, and how the model marks its thoughts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFile {
+    /// The GGUF file.
+    pub path: PathBuf,
+    /// The tag that opens a thought.
+    pub start_tag: String,
+    /// The tag that closes it.
+    pub end_tag: String,
+}
+
+/// What all models of a backend have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Base {
+    pub(super) kind: Kind,
+    pub(super) file: PathBuf,
+    pub(super) client: remote::Settings,
+    pub(super) limit: LimitMember,
+}
+
+/// The kinds of backends, as they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Local,
+    OpenAi,
+    LlamaCpp,
+}
+
+const KINDS: [(&str, Kind); 3] =
+    [("openai", Kind::OpenAi), ("llamacpp", Kind::LlamaCpp), ("local", Kind::Local)];
+
+const LIMITS: [(&str, LimitMember); 2] =
+    [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
+
+/// All backends of the file, each as the models that it declares.
+pub(super) fn backends(root: &Section<'_>) -> Vec<(Backend, Vec<Declared>)> {
+    let mut backends: Vec<(Backend, Vec<Declared>)> = Vec::new();
+    for section in root.sections("backend") {
+        let Some((backend, models)) = backend(&section) else { continue };
+        if backends.iter().any(|(other, _)| other.name == backend.name) {
+            let what = format!("a second backend \"{}\"", backend.name);
+            section.wrong("name", Wrong::new(what, "give each a name of its own"));
+        }
+        backends.push((backend, models));
+    }
+    backends
+}
+
+fn backend(section: &Section<'_>) -> Option<(Backend, Vec<Declared>)> {
+    let kind = if section.has("kind") { section.word("kind", &KINDS) } else { Some(Kind::OpenAi) };
+    let Some(kind) = kind else {
+        // Without a kind it is not known which keys are right, so none of them is called wrong.
+        section.ignore();
+        return None;
+    };
+    let word = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
+    let name = section.get::<String>("name");
+    let base = base(section, kind);
+    let models = model::declared(section, &base);
+    let served = models.iter().map(|declared| declared.served.clone()).collect();
+    Some((Backend { name: name.as_deref().unwrap_or(word).into(), models: served }, models))
+}
+
+fn base(section: &Section<'_>, kind: Kind) -> Base {
+    let mut base = Base {
+        kind,
+        file: PathBuf::new(),
+        client: remote::Settings::default(),
+        limit: LimitMember::default(),
+    };
+    if kind == Kind::Local {
+        section.need::<PathBuf>("file", "name the model's GGUF file");
+        base.file = section.path("file").unwrap_or_default();
+    } else {
+        base.client = client(section);
+    }
+    if kind == Kind::OpenAi {
+        base.limit = section.word("token_limit", &LIMITS).unwrap_or_default();
+    }
+    base
+}
+
+fn client(section: &Section<'_>) -> remote::Settings {
+    let remedy = "write where its API begins, like \"https://api.example.com/v1\"";
+    let base_url = section.need::<String>("base_url", remedy);
+    let usual = remote::Settings::default();
+    let settings = remote::Settings {
+        api_key: secret::api_key(section),
+        proxy: section.get("proxy"),
+        connect: time(section, "connect_timeout", usual.connect),
+        first_byte: time(section, "first_byte_timeout", usual.first_byte),
+        idle: time(section, "idle_timeout", usual.idle),
+        total: time(section, "total_timeout", usual.total),
+        ..usual
+    };
+    check_url(section, "base_url", base_url.as_deref());
+    check_url(section, "proxy", settings.proxy.as_deref());
+    remote::Settings { base_url: base_url.unwrap_or_default(), ..settings }
+}
+
+fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
+    let remedy = "write it like \"https://api.example.com/v1\"";
+    let what = match url.map(Url::parse) {
+        None => return,
+        Some(Err(error)) => format!("not a URL: {error}"),
+        Some(Ok(url)) if !matches!(url.scheme(), "http" | "https") => "neither http nor https".to_owned(),
+        Some(Ok(url)) if !url.username().is_empty() || url.password().is_some() => {
+            "has a password in it".to_owned()
+        }
+        Some(Ok(url)) if url.query().is_some() || url.fragment().is_some() => {
+            "has more than a path".to_owned()
+        }
+        Some(Ok(_)) => return,
+    };
+    section.wrong(key, Wrong::new(what, remedy));
+}

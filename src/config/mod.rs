@@ -1,0 +1,116 @@
+//! Files and environment, read into each module's settings.
+//!
+//! Nothing else reads either. A configuration is taken whole or not at all: every mistake in it is reported
+//! at once, each with its line and its remedy. Secrets come from the environment or from files of their own,
+//! never from the configuration's text. Loading again is how a reload begins.
+
+mod backend;
+mod embedded;
+mod engine;
+mod key;
+mod mistake;
+mod model;
+mod nearest;
+mod reader;
+mod route;
+mod secret;
+mod server;
+mod source;
+mod storage;
+mod value;
+
+use std::path::{Path, PathBuf};
+
+use crate::catalog::Catalog;
+use crate::tenant::Tenant;
+use crate::{gateway, http};
+
+use mistake::Wrong;
+use reader::{Document, Section};
+
+pub use backend::{Backend, ModelFile, Served, Source};
+pub use mistake::{Mistake, Mistakes};
+pub use server::{Log, LogFormat};
+
+/// Everything that the parts of a running gateway need to know, each in its own words.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The wire.
+    pub http: http::Settings,
+    /// The life of a request.
+    pub gateway: gateway::Settings,
+    /// How the ledger keeps up with its journal.
+    pub ledger: crate::ledger::Settings,
+    /// Where the ledger's journal is.
+    pub storage: crate::storage::Settings,
+    /// The local engine.
+    pub engine: crate::engine::Settings,
+    /// Models and routes.
+    pub catalog: Catalog,
+    /// What serves the models.
+    pub backends: Vec<Backend>,
+    /// Who may call; open to everyone who reaches the address where empty and `first_key` is absent.
+    pub tenants: Vec<Tenant>,
+    /// Where the first start writes a key that it makes, and later starts find it.
+    pub first_key: Option<PathBuf>,
+    /// The log.
+    pub log: Log,
+}
+
+/// Reads the settings: from `file`, else from the file that `STINT_CONFIG` names, else from defaults alone.
+///
+/// `env` looks up environment variables; a running server passes [`environment`].
+pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
+    let (text, source) = source::read(named.as_deref())?;
+    let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+    let document = Document { text: &text, folder, env, mistakes: Default::default() };
+    let settings = source::parse(&document).map(|table| read(&document.root(&table)));
+    let mut list = document.mistakes.take();
+    list.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+    match settings {
+        Some(settings) if list.is_empty() => Ok(settings),
+        _ => Err(Mistakes { source, list }),
+    }
+}
+
+/// Settings as far as the document is right; what is wrong is noted in it.
+fn read(root: &Section<'_>) -> Settings {
+    let http = server::http(root);
+    let first_key = key::first_key(root);
+    key::check_open(root, http.listen, first_key.as_ref());
+    let (engine, with_embedded) = engine::engine(root);
+    let mut declared = Vec::new();
+    if with_embedded {
+        declared.push(embedded::embedded());
+    }
+    declared.extend(backend::backends(root));
+    if !with_embedded && !root.has("backend") {
+        let remedy = "add a [[backend]], or take embedded = false out of [engine]";
+        root.wrong("engine", Wrong::new("no model to serve", remedy));
+    }
+    let models = model::catalog(root.document(), declared.iter().flat_map(|(_, models)| models));
+    let (storage, ledger) = storage::storage(root);
+    let routes = route::routes(root, &models);
+    Settings {
+        http,
+        gateway: server::gateway(root),
+        ledger,
+        storage,
+        engine,
+        catalog: Catalog { models, routes },
+        backends: declared.into_iter().map(|(backend, _)| backend).collect(),
+        tenants: key::tenants(root),
+        first_key,
+        log: server::log(root),
+    }
+}
+
+/// The process's environment, for [`load`].
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! Which of the known words was probably meant.
+
+/// The known word nearest to `word`, where one is near enough to be a slip of the fingers.
+pub(super) fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+    let slips_max = word.chars().count().div_ceil(3);
+    known
+        .into_iter()
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|&(slips, _)| slips <= slips_max)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein's distance, row by row.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(word: &str, expected: Option<&str>) {
+        assert_eq!(nearest(word, ["listen", "metrics_listen", "drain"]), expected, "{word}");
+    }
+
+    #[test]
+    fn a_slip_of_the_fingers_finds_the_word_that_was_meant() {
+        check("lisen", Some("listen"));
+        check("metric_listen", Some("metrics_listen"));
+        check("darin", Some("drain"));
+        check("colour", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,263 @@
+//! Walks a TOML document and collects every mistake on the way.
+//!
+//! A section counts which keys it was asked for; when it is dropped, the others in it are unknown keys.
+
+use std::cell::RefCell;
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::mistake::{Mistake, Wrong};
+use super::nearest::nearest;
+use super::value::{Bounded, FromValue};
+
+/// The file, the environment, and what is wrong with them.
+pub(super) struct Document<'d> {
+    /// The text of the file; empty without one.
+    pub(super) text: &'d str,
+    /// What relative paths start from.
+    pub(super) folder: &'d Path,
+    /// The environment.
+    pub(super) env: &'d dyn Fn(&str) -> Option<String>,
+    /// Found so far.
+    pub(super) mistakes: RefCell<Vec<Mistake>>,
+}
+
+/// A table of the document, or the absence of one.
+pub(super) struct Section<'d> {
+    document: &'d Document<'d>,
+    path: String,
+    line: Option<usize>,
+    table: Option<&'d DeTable<'d>>,
+    asked: RefCell<Vec<&'d str>>,
+}
+
+impl<'d> Document<'d> {
+    /// The document's top level.
+    pub(super) fn root(&'d self, table: &'d DeTable<'d>) -> Section<'d> {
+        Section {
+            document: self,
+            path: String::new(),
+            line: None,
+            table: Some(table),
+            asked: RefCell::default(),
+        }
+    }
+
+    /// What an environment variable says, made into a value.
+    pub(super) fn variable<T>(&self, name: &str, read: impl Fn(&str) -> Result<T, Wrong>) -> Option<T> {
+        let text = (self.env)(name)?;
+        match read(&text) {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.add(None, name.to_owned(), wrong);
+                None
+            }
+        }
+    }
+
+    /// The line, from 1, on which a stretch of the text begins.
+    pub(super) fn line(&self, span: &Range<usize>) -> usize {
+        1 + self.text.bytes().take(span.start).filter(|byte| *byte == b'\n').count()
+    }
+
+    /// Notes a mistake.
+    pub(super) fn add(&self, line: Option<usize>, key: String, wrong: Wrong) {
+        self.mistakes.borrow_mut().push(Mistake { line, key, what: wrong.what, remedy: wrong.remedy });
+    }
+}
+
+impl<'d> Section<'d> {
+    /// Takes every key for known, where it cannot be said which are.
+    pub(super) fn ignore(&self) {
+        self.asked
+            .borrow_mut()
+            .extend(self.table.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref()));
+    }
+
+    /// The document it belongs to.
+    pub(super) fn document(&self) -> &'d Document<'d> {
+        self.document
+    }
+
+    /// True where it has the key, whatever its value.
+    pub(super) fn has(&self, key: &'static str) -> bool {
+        self.entry(key).is_some()
+    }
+
+    /// The key's value, where there is a good one.
+    pub(super) fn get<T: FromValue>(&self, key: &'static str) -> Option<T> {
+        let value = self.entry(key)?;
+        T::from_value(value.get_ref()).map_err(|wrong| self.wrong(key, wrong)).ok()
+    }
+
+    /// The key's value, or what holds without it.
+    pub(super) fn or<T: FromValue>(&self, key: &'static str, default: T) -> T {
+        self.get(key).unwrap_or(default)
+    }
+
+    /// Puts the key's value in place of what held without it.
+    pub(super) fn set<T: FromValue>(&self, key: &'static str, place: &mut T) {
+        if let Some(value) = self.get(key) {
+            *place = value;
+        }
+    }
+
+    /// The key's value within a range, where there is one.
+    pub(super) fn within<T: Bounded>(&self, key: &'static str, range: RangeInclusive<T>) -> Option<T> {
+        let value = self.get(key)?;
+        if range.contains(&value) {
+            return Some(value);
+        }
+        let what = format!("{} is out of range", value.shown());
+        self.wrong(
+            key,
+            Wrong::new(what, format!("write {} to {}", range.start().shown(), range.end().shown())),
+        );
+        None
+    }
+
+    /// A value that must be there, with the remedy where it is not.
+    pub(super) fn need<T: FromValue>(&self, key: &'static str, remedy: &str) -> Option<T> {
+        if !self.has(key) {
+            self.wrong(key, Wrong::new("missing", remedy));
+        }
+        self.get(key)
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(&self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        let word = self.get::<String>(key)?;
+        let meant = words.iter().find(|(known, _)| *known == word);
+        if meant.is_none() {
+            self.wrong(key, unknown_word(&word, words));
+        }
+        meant.map(|(_, value)| *value)
+    }
+
+    /// Several of a few words, each once.
+    pub(super) fn words<T: Copy + PartialEq>(&self, key: &'static str, words: &[(&str, T)]) -> Vec<T> {
+        let mut values = Vec::new();
+        for word in self.or(key, Vec::<String>::new()) {
+            match words.iter().find(|(known, _)| *known == word) {
+                Some((_, value)) if values.contains(value) => {
+                    self.wrong(key, Wrong::new(format!("\"{word}\" stands twice"), "write it once"));
+                }
+                Some((_, value)) => values.push(*value),
+                None => self.wrong(key, unknown_word(&word, words)),
+            }
+        }
+        values
+    }
+
+    /// A path, relative to the folder of the file.
+    pub(super) fn path(&self, key: &'static str) -> Option<PathBuf> {
+        self.get::<PathBuf>(key).map(|path| self.document.folder.join(path))
+    }
+
+    /// The section below that name; an absent one has no keys.
+    pub(super) fn section(&self, key: &'static str) -> Section<'d> {
+        let table = self.entry(key).and_then(|value| match value.get_ref() {
+            DeValue::Table(table) => Some((table, value.span())),
+            _ => {
+                self.wrong(key, Wrong::new("not a section", format!("write [{}]", self.key(key))));
+                None
+            }
+        });
+        self.below(key, table)
+    }
+
+    /// The sections of that name, `[[key]]` in the file.
+    pub(super) fn sections(&self, key: &'static str) -> Vec<Section<'d>> {
+        let items = match self.entry(key).map(Spanned::get_ref) {
+            None => return Vec::new(),
+            Some(DeValue::Array(items)) => items,
+            Some(_) => {
+                let remedy = format!("write [[{}]], in double brackets", self.key(key));
+                self.wrong(key, Wrong::new("not a list of sections", remedy));
+                return Vec::new();
+            }
+        };
+        let tables = items.iter().filter_map(|item| match item.get_ref() {
+            DeValue::Table(table) => Some(self.below(key, Some((table, item.span())))),
+            _ => {
+                self.wrong(key, Wrong::new("not a list of sections", "write each item in braces, { … }"));
+                None
+            }
+        });
+        tables.collect()
+    }
+
+    /// Every entry of a section whose keys are the operator's own.
+    pub(super) fn entries<T: FromValue>(&self) -> Vec<(String, T)> {
+        self.ignore();
+        let own = self.table.into_iter().flat_map(DeTable::iter).filter_map(|(key, value)| {
+            let read = T::from_value(value.get_ref());
+            let line = Some(self.document.line(&key.span()));
+            let read = read.map_err(|wrong| self.document.add(line, self.key(key.get_ref()), wrong)).ok();
+            Some((key.get_ref().to_string(), read?))
+        });
+        own.collect()
+    }
+
+    /// The line of a key; that of its section where it is absent.
+    pub(super) fn line_of(&self, key: &str) -> Option<usize> {
+        let at = self.table.and_then(|table| table.get_key_value(key));
+        at.map(|(key, _)| self.document.line(&key.span())).or(self.line)
+    }
+
+    /// Notes what is wrong with a key's value, or with its absence.
+    pub(super) fn wrong(&self, key: &str, wrong: Wrong) {
+        self.document.add(self.line_of(key), self.key(key), wrong);
+    }
+
+    /// Notes what is wrong with the section as a whole.
+    pub(super) fn wrong_here(&self, wrong: Wrong) {
+        self.document.add(self.line, self.path.clone(), wrong);
+    }
+
+    fn entry(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&key) {
+            asked.push(key);
+        }
+        self.table.and_then(|table| table.get(key))
+    }
+
+    fn below(&self, key: &str, table: Option<(&'d DeTable<'d>, Range<usize>)>) -> Section<'d> {
+        let line = table.as_ref().map_or(self.line, |(_, span)| Some(self.document.line(span)));
+        let table = table.map(|(table, _)| table);
+        Section { document: self.document, path: self.key(key), line, table, asked: RefCell::default() }
+    }
+
+    fn key(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+}
+
+impl Drop for Section<'_> {
+    fn drop(&mut self) {
+        let asked = self.asked.take();
+        let unasked = self.table.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref());
+        for key in unasked.filter(|key| !asked.contains(key)) {
+            let remedy = match nearest(key, asked.iter().copied()) {
+                Some(known) => format!("did you mean {known}?"),
+                None => format!("take it out; known here: {}", asked.join(", ")),
+            };
+            self.wrong(key, Wrong::new("unknown key", remedy));
+        }
+    }
+}
+
+fn unknown_word<T>(word: &str, words: &[(&str, T)]) -> Wrong {
+    let what = format!("\"{word}\" is unknown");
+    match nearest(word, words.iter().map(|(known, _)| *known)) {
+        Some(known) => Wrong::new(what, format!("did you mean \"{known}\"?")),
+        None => {
+            let known: Vec<String> = words.iter().map(|(known, _)| format!("\"{known}\"")).collect();
+            Wrong::new(what, format!("write {}", known.join(" or ")))
+        }
+    }
+}

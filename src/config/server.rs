@@ -1,0 +1,135 @@
+//! The sections about the server itself: `[server]`, `[gateway]`, `[thinking]`, `[log]`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::units::Effort;
+use crate::{gateway, http};
+
+use super::mistake::Wrong;
+use super::reader::Section;
+use super::value::{Bytes, address};
+
+/// The log, on standard error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// What is logged, as `tracing` filters say it: `info`, or `info,stint::execute=debug`.
+    pub filter: String,
+    /// How a line looks.
+    pub format: LogFormat,
+}
+
+/// How a line of the log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines: one JSON object a line.
+    Json,
+}
+
+/// What the words of `reasoning_effort` mean where nothing else is said.
+const EFFORTS: [(&str, f64); 7] = [
+    ("none", 0.0),
+    ("minimal", 0.1),
+    ("low", 0.25),
+    ("medium", 0.5),
+    ("high", 1.0),
+    ("xhigh", 2.0),
+    ("max", 2.0),
+];
+
+/// The shortest and the longest time that any deadline may be.
+const DEADLINES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(24 * 3600));
+
+/// `[server]` and `[thinking]`.
+pub(super) fn http(root: &Section<'_>) -> http::Settings {
+    let server = root.section("server");
+    let listen = server.document().variable("STINT_LISTEN", address).or(server.get("listen"));
+    let metrics_listen = server.get("metrics_listen");
+    let settings = http::Settings {
+        listen: listen.unwrap_or(([127, 0, 0, 1], 8080).into()),
+        metrics_listen,
+        connections_max: server.within("connections_max", 1..=1_000_000).unwrap_or(1024),
+        body_max: bytes(&server, "body_max", 32 << 20),
+        headers_max: server.within("headers_max", 8..=1000).unwrap_or(64),
+        head_max: bytes(&server, "head_max", 32 << 10),
+        head_timeout: seconds(&server, "head_timeout", 10),
+        body_timeout: seconds(&server, "body_timeout", 15),
+        write_timeout: seconds(&server, "write_timeout", 30),
+        drain: seconds(&server, "drain", 30),
+        heartbeat: seconds(&server, "heartbeat", 15),
+        mirror_reasoning: server.or("mirror_reasoning", false),
+        efforts: efforts(&root.section("thinking").section("efforts")),
+    };
+    if settings.metrics_listen == Some(settings.listen) && settings.listen.port() != 0 {
+        let remedy = "give it a port of its own, or leave it out to serve both on one";
+        server.wrong("metrics_listen", Wrong::new("the same address as listen", remedy));
+    }
+    settings
+}
+
+/// `[gateway]`.
+pub(super) fn gateway(root: &Section<'_>) -> gateway::Settings {
+    let gateway = root.section("gateway");
+    gateway::Settings {
+        time_max: seconds(&gateway, "time_max", 600),
+        settle_patience: seconds(&gateway, "settle_patience", 2),
+        events_max: gateway.within("events_max", 1..=65_536).unwrap_or(256),
+        choices_max: gateway.within("choices_max", 1..=128).unwrap_or(8),
+        flights_max: gateway.within("flights_max", 1..=1_000_000).unwrap_or(512),
+    }
+}
+
+/// `[log]`; `STINT_LOG` goes before its filter.
+pub(super) fn log(root: &Section<'_>) -> Log {
+    let log = root.section("log");
+    let from_env = log.document().variable("STINT_LOG", |text| filter(text).map(|()| text.to_owned()));
+    let from_file = log.get::<String>("filter");
+    if let Some(Err(wrong)) = from_file.as_deref().map(filter) {
+        log.wrong("filter", wrong);
+    }
+    Log {
+        filter: from_env.or(from_file).unwrap_or_else(|| "info".to_owned()),
+        format: log
+            .word("format", &[("text", LogFormat::Text), ("json", LogFormat::Json)])
+            .unwrap_or(LogFormat::Text),
+    }
+}
+
+/// A deadline, `usual` unless said otherwise.
+pub(super) fn time(section: &Section<'_>, key: &'static str, usual: Duration) -> Duration {
+    section.within(key, DEADLINES.0..=DEADLINES.1).unwrap_or(usual)
+}
+
+fn seconds(section: &Section<'_>, key: &'static str, usual: u64) -> Duration {
+    time(section, key, Duration::from_secs(usual))
+}
+
+fn bytes(section: &Section<'_>, key: &'static str, default: usize) -> usize {
+    section.within(key, Bytes(1 << 10)..=Bytes(1 << 30)).map_or(default, |bytes| bytes.0)
+}
+
+fn filter(text: &str) -> Result<(), Wrong> {
+    let parsed = text.parse::<tracing_subscriber::filter::Targets>();
+    parsed.map(drop).map_err(|error| {
+        Wrong::new(error.to_string(), "write it like \"info\" or \"info,stint::execute=debug\"")
+    })
+}
+
+/// The standard words, with the operator's on top.
+fn efforts(section: &Section<'_>) -> BTreeMap<String, Effort> {
+    let mut table: BTreeMap<String, Effort> = EFFORTS
+        .into_iter()
+        .filter_map(|(word, share)| Some((word.to_owned(), Effort::try_from(share).ok()?)))
+        .collect();
+    for (word, share) in section.entries::<f64>() {
+        match Effort::try_from(share) {
+            Ok(effort) => drop(table.insert(word, effort)),
+            Err(error) => {
+                section.wrong(&word, Wrong::new(error.to_string(), "1 is what the model usually thinks"));
+            }
+        }
+    }
+    table
+}

@@ -1,0 +1,43 @@
+//! From a file to a TOML tree.
+
+use std::path::Path;
+
+use toml::de::DeTable;
+
+use super::mistake::{Mistake, Mistakes, Wrong};
+use super::reader::Document;
+
+/// The text of the configuration and what to call it.
+pub(super) fn read(file: Option<&Path>) -> Result<(String, String), Mistakes> {
+    let Some(file) = file else { return Ok((String::new(), "the environment".to_owned())) };
+    let source = file.display().to_string();
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok((text, source)),
+        Err(error) => {
+            let what = format!("cannot be read: {error}");
+            let remedy =
+                "name a readable file, or none to serve the embedded model on 127.0.0.1:8080".to_owned();
+            Err(Mistakes { source, list: vec![Mistake { line: None, key: String::new(), what, remedy }] })
+        }
+    }
+}
+
+/// The tree of the text. Where the text is not TOML the tree would mislead, so only that is reported; a key
+/// that stands twice leaves the tree whole.
+pub(super) fn parse<'d>(document: &Document<'d>) -> Option<DeTable<'d>> {
+    let (table, errors) = DeTable::parse_recoverable(document.text);
+    let whole = errors.iter().all(|error| error.message() == TWICE);
+    for error in errors {
+        let line = error.span().map(|span| document.line(&span));
+        let key = error.span().and_then(|span| document.text.get(span)).unwrap_or_default().trim();
+        let wrong = match error.message() {
+            TWICE => Wrong::new("stands twice", "write it once"),
+            message => Wrong::new(format!("not TOML: {message}"), "mend the line; text needs quotes"),
+        };
+        document.add(line, if wrong.what == "stands twice" { key.to_owned() } else { String::new() }, wrong);
+    }
+    whole.then(|| table.into_inner())
+}
+
+/// The parser's words for a key that stands twice.
+const TWICE: &str = "duplicate key";

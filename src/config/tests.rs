@@ -1,0 +1,255 @@
+//! What an operator sees of the configuration.
+
+use std::io::Write;
+use std::time::Duration;
+
+use super::*;
+use crate::units::{Money, Tokens};
+
+const COMPLETE: &str = include_str!("../../config/stint.toml");
+const MINIMAL: &str = include_str!("../../config/minimal.toml");
+
+fn env(name: &str) -> Option<String> {
+    match name {
+        "HOME" => Some("/home/alice".to_owned()),
+        "OPENAI_API_KEY" => Some("sk-secret".to_owned()),
+        _ => None,
+    }
+}
+
+fn load_text(text: &str) -> Result<Settings, Mistakes> {
+    load_with(text, &env)
+}
+
+fn load_with(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    load(Some(file.path()), env)
+}
+
+/// The mistakes of a text, each as the operator reads it.
+fn check(text: &str, expected: &[&str]) {
+    let mistakes = load_text(text).map(drop).unwrap_err();
+    let list: Vec<String> = mistakes.list.iter().map(ToString::to_string).collect();
+    assert_eq!(list, expected, "{text}");
+}
+
+/// The examples of the complete file, with their `#` taken away.
+fn with_examples() -> String {
+    let taken = COMPLETE.lines().map(|line| match line.strip_prefix('#') {
+        Some(example)
+            if example.starts_with(|first: char| first.is_ascii_lowercase() || "[] {".contains(first))
+                && !example.starts_with(" ") =>
+        {
+            example
+        }
+        Some(example) if example.starts_with("  {") => example,
+        _ => line,
+    });
+    taken.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn without_a_file_the_embedded_model_serves_on_loopback() {
+    let settings = load(None, &env).unwrap();
+    assert_eq!(settings.http.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(settings.backends.len(), 1);
+    assert!(matches!(settings.backends[0].models[0].source, Source::Embedded));
+    assert!(settings.catalog.models["reasoner"].prices.is_some());
+    assert!(settings.catalog.routes.contains_key("auto"));
+    assert_eq!(settings.storage.path, Path::new("/home/alice/.local/share/stint/ledger.db"));
+    assert!(settings.tenants.is_empty());
+}
+
+#[test]
+fn the_complete_file_as_it_stands_changes_nothing() {
+    let (complete, none) = (load_text(COMPLETE).unwrap(), load(None, &env).unwrap());
+    assert_eq!(format!("{complete:#?}"), format!("{none:#?}"));
+}
+
+#[test]
+fn every_example_in_the_complete_file_works() {
+    let settings = load_text(&with_examples()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let names: Vec<&str> = settings.catalog.models.keys().map(AsRef::as_ref).collect();
+    assert_eq!(names, ["gpt-4.1-mini", "gpt-5-mini", "qwen3-0.6b", "qwen3-8b", "reasoner"]);
+    assert_eq!(settings.catalog.models["gpt-5-mini"].efforts.len(), 4);
+    assert_eq!(settings.tenants[0].limits.len(), 2);
+    assert!(!format!("{settings:?}").contains("sk-secret"), "a secret shows itself");
+}
+
+#[test]
+fn every_known_key_is_in_the_complete_file() {
+    let mut unknown = String::new();
+    for section in ["server", "gateway", "ledger", "log", "engine", "keys"] {
+        unknown += &format!("[{section}]\n??? = 1\n");
+    }
+    unknown += "[[route]]\nname = 'r'\n??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n";
+    for kind in ["openai", "llamacpp", "local"] {
+        unknown += &format!("[[backend]]\nkind = '{kind}'\n??? = 1\n[[backend.model]]\n??? = 1\n");
+    }
+    let mistakes = load_text(&unknown.replace("???", "zzzzzzzzz")).map(drop).unwrap_err();
+    let known = mistakes.list.iter().filter_map(|mistake| mistake.remedy.split_once("known here: "));
+    let keys: Vec<&str> = known.flat_map(|(_, keys)| keys.split(", ")).collect();
+    assert!(keys.len() > 50, "{mistakes}");
+    // A literal api_key is known only to be refused.
+    for key in keys.into_iter().filter(|key| *key != "api_key") {
+        assert!(COMPLETE.contains(&format!("{key} = ")) || COMPLETE.contains(&format!("{key}]")), "{key}");
+    }
+}
+
+#[test]
+fn three_lines_serve_an_upstream() {
+    assert_eq!(MINIMAL.lines().count(), 3);
+    let settings = load_text(MINIMAL).unwrap();
+    let Source::OpenAi(upstream) = &settings.backends[1].models[0].source else {
+        panic!("{settings:?}");
+    };
+    assert_eq!(upstream.model, "some-model");
+    assert_eq!(upstream.client.base_url, "http://127.0.0.1:8000/v1");
+    assert!(settings.catalog.models["some-model"].prices.is_none());
+}
+
+#[test]
+fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
+    let text = "[server]\nlisten = 'here'\nheders_max = 10\ndrain = 5\n\n[[backend]]\nkind = 'lama'\nfoo = 1\n\n\
+                [[key]]\nname = 'alice'\n";
+    check(
+        text,
+        &[
+            "line 2: server.listen: not an address to listen on; write an address and a port, like \
+             \"127.0.0.1:8080\" or \"[::1]:8080\"",
+            "line 3: server.heders_max: unknown key; did you mean headers_max?",
+            "line 4: server.drain: a whole number in place of a time; write it with its unit, like \"10s\" or \
+             \"500ms\"",
+            "line 7: backend.kind: \"lama\" is unknown; write \"openai\" or \"llamacpp\" or \"local\"",
+            "line 10: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with \
+             its owner",
+        ],
+    );
+}
+
+#[test]
+fn a_text_that_is_not_toml_says_where() {
+    let mistakes = load_text("[server]\nlisten = 127.0.0.1\n").map(drop).unwrap_err();
+    assert_eq!(mistakes.list[0].line, Some(2), "{mistakes}");
+    check("[log]\nfilter = 'info'\nfilter = 'warn'\n", &["line 3: filter: stands twice; write it once"]);
+}
+
+#[test]
+fn a_secret_in_the_file_is_refused() {
+    check(
+        "[[backend]]\nbase_url = 'https://api.example.com/v1'\nmodels = ['m']\napi_key = 'sk-1'\n",
+        &[
+            "line 4: backend.api_key: a secret in the configuration; put it into an environment variable or a file \
+           and name that: api_key_env or api_key_file",
+        ],
+    );
+    check(
+        "[[backend]]\nbase_url = 'https://api.example.com/v1'\nmodels = ['m']\napi_key_env = 'OTHER_KEY'\n",
+        &["line 4: backend.api_key_env: OTHER_KEY is not set; export it before starting"],
+    );
+}
+
+#[test]
+fn only_loopback_is_served_without_keys() {
+    let open = "[server]\nlisten = '0.0.0.0:8080'\n";
+    let mistakes = load_text(open).map(drop).unwrap_err();
+    assert_eq!(mistakes.list[0].what, "0.0.0.0:8080 would be open to everyone who reaches it");
+    assert!(load_text(&format!("{open}[keys]\ngenerate = 'first-key'\n")).is_ok());
+    let hash = format!("sha256:{}", "0".repeat(64));
+    assert!(load_text(&format!("{open}[[key]]\nname = 'alice'\nhash = '{hash}'\n")).is_ok());
+}
+
+#[test]
+fn the_environment_goes_before_the_file() {
+    let env = |name: &str| match name {
+        "STINT_LISTEN" => Some("127.0.0.1:9999".to_owned()),
+        "STINT_LEDGER" => Some("/data/ledger.db".to_owned()),
+        "STINT_LOG" => Some("debug".to_owned()),
+        _ => None,
+    };
+    let settings =
+        load_with("[server]\nlisten = '127.0.0.1:1'\n[ledger]\npath = 'other.db'\n", &env).unwrap();
+    assert_eq!(settings.http.listen.port(), 9999);
+    assert_eq!(settings.storage.path, Path::new("/data/ledger.db"));
+    assert_eq!(settings.log.filter, "debug");
+}
+
+#[test]
+fn a_mistake_in_the_environment_is_named() {
+    let env = |name: &str| (name == "STINT_LISTEN" || name == "HOME").then(|| "/x".to_owned());
+    let mistakes = load(None, &env).map(drop).unwrap_err();
+    assert!(mistakes.to_string().contains("STINT_LISTEN: not an address to listen on"), "{mistakes}");
+}
+
+#[test]
+fn relative_paths_start_from_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("stint.toml");
+    std::fs::write(&file, "[ledger]\npath = 'ledger.db'\n").unwrap();
+    assert_eq!(load(Some(&file), &env).unwrap().storage.path, folder.path().join("ledger.db"));
+}
+
+#[test]
+fn a_missing_file_is_one_mistake() {
+    let mistakes = load(Some(Path::new("absent.toml")), &env).map(drop).unwrap_err();
+    assert!(mistakes.to_string().starts_with("1 mistake in absent.toml\n  cannot be read: "), "{mistakes}");
+}
+
+#[test]
+fn models_that_cannot_work_are_refused() {
+    let backend = "[[backend]]\nbase_url = 'http://127.0.0.1:1'\n[[backend.model]]\nname = 'm'\n";
+    let what = |model: &str| {
+        let mistakes = load_text(&format!("{backend}{model}\n")).map(drop).unwrap_err();
+        assert_eq!(mistakes.list.len(), 1, "{mistakes}");
+        let mistake = &mistakes.list[0];
+        format!("{}: {}", mistake.key.trim_start_matches("backend.model."), mistake.what)
+    };
+    assert_eq!(what("price_input = '1'"), "price_output: missing beside the other price");
+    assert_eq!(what("context = 64"), "context: 64 tokens leave no room for a prompt");
+    assert_eq!(what("[[backend.model]]\nname = 'm'"), "name: a second model \"m\"");
+    assert_eq!(what("[[backend.model]]\nname = 'reasoner'"), "name: a second model \"reasoner\"");
+    assert_eq!(what("capabilities = ['tool']"), "capabilities: \"tool\" is unknown");
+    assert_eq!(
+        what("thinking_max = 100\nefforts = [{ word = 'low', usual = 9 }, { word = 'high', usual = 8 }]"),
+        "efforts: not in order"
+    );
+    assert_eq!(
+        what("efforts = [{ word = 'low', usual = 9 }]"),
+        "thinking_max: missing for a model with efforts"
+    );
+    assert_eq!(what("[[route]]\nname = 'r'\nmodels = ['reasone']"), "route.models: no model \"reasone\"");
+}
+
+#[test]
+fn limits_say_one_unit_and_one_window() {
+    let key = format!("[[key]]\nname = 'alice'\nhash = 'sha256:{}'\n", "a".repeat(64));
+    let what = |limits: &str| {
+        let mistakes = load_text(&format!("{key}limits = [{limits}]\n")).map(drop).unwrap_err();
+        mistakes.list.iter().map(|mistake| mistake.what.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(what("{ money = 0.5, per = 'day' }"), ["a fraction in place of an amount of money"]);
+    assert_eq!(what("{ money = '1', thinking = 1, per = 'day' }"), ["not one limit"]);
+    assert_eq!(what("{ money = '1' }"), ["missing"]);
+    assert_eq!(what("{ money = '1', per = 'dya' }"), ["\"dya\" is unknown"]);
+    assert_eq!(
+        what("{ money = '1', per = 'day' }, { money = '2', per = 'day' }"),
+        ["a second limit of money per day"]
+    );
+}
+
+#[test]
+fn what_is_said_is_what_holds() {
+    let text = "[server]\ndrain = '5s'\nbody_max = '1MiB'\n[engine]\nembedded = false\n[thinking.efforts]\nlow = 0.2\n\
+                tiny = 0.01\n[[backend]]\nkind = 'llamacpp'\nbase_url = 'http://127.0.0.1:1'\n[[backend.model]]\n\
+                name = 'm'\nthinking_max = 100\nprice_input = '0.5'\nprice_output = 1\n";
+    let settings = load_text(text).unwrap();
+    assert_eq!(settings.http.drain, Duration::from_secs(5));
+    assert_eq!(settings.http.body_max, 1 << 20);
+    let effort = |word: &str| format!("{:?}", settings.http.efforts[word].get());
+    assert_eq!([effort("low"), effort("tiny"), effort("high")], ["0.2", "0.01", "1.0"]);
+    assert_eq!(settings.backends.len(), 1);
+    let model = &settings.catalog.models["m"];
+    assert_eq!(model.thinking_max, Tokens(100));
+    assert_eq!(model.prices.unwrap().output.per_million_tokens, Money(1_000_000_000));
+}

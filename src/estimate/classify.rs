@@ -1,0 +1,107 @@
+//! What kind of work a request is, by simple rules.
+
+use crate::catalog::TaskClass;
+
+use super::cue::Cue;
+use super::text::{Lexeme, Text};
+
+/// The class of a request, by the first rule that holds.
+pub(super) fn class_of(has_tools: bool, text: &Text) -> TaskClass {
+    let cues = Cues::of(text);
+    if has_tools {
+        TaskClass::Agentic
+    } else if options(&text.seen) >= 3 {
+        TaskClass::MultipleChoice
+    } else if cues.code {
+        TaskClass::Code
+    } else if cues.extracts {
+        TaskClass::Extraction
+    } else if cues.proves || cues.calculates {
+        TaskClass::Math
+    } else {
+        TaskClass::Chat
+    }
+}
+
+/// What words and signs hint at.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent hints, each one a rule's condition")]
+struct Cues {
+    code: bool,
+    extracts: bool,
+    proves: bool,
+    calculates: bool,
+}
+
+impl Cues {
+    fn of(text: &Text) -> Cues {
+        let (mut numbers, mut signs, mut code, mut asks) = (0, 0, 0, false);
+        let mut cues = Cues::default();
+        for lexeme in text.lexemes() {
+            match lexeme {
+                Lexeme::Number(_) => numbers += 1,
+                Lexeme::Sign('+' | '*' | '=' | '/' | '×' | '÷' | '^' | '<' | '>') => signs += 1,
+                Lexeme::Sign('{' | '}' | ';' | '`') => code += 1,
+                Lexeme::Sign('-' | '−') if numbers > 0 => signs += 1,
+                Lexeme::Sign(_) => {}
+                Lexeme::Word(word) => match Cue::of(word) {
+                    Some(Cue::Code) => code += 2,
+                    Some(Cue::Extract) => cues.extracts = true,
+                    Some(Cue::Proof) => cues.proves = true,
+                    Some(Cue::Amount | Cue::Compare) => asks = true,
+                    Some(Cue::Rate) | None => {}
+                },
+            }
+        }
+        cues.code = code >= 4;
+        cues.calculates = numbers >= 1 && (signs >= 1 || (asks && numbers >= 2));
+        cues
+    }
+}
+
+/// Lines that open like one of several options: `A)`, `b.`, `(C)`, `D:`.
+fn options(text: &str) -> usize {
+    let opens = |line: &str| {
+        let mut chars = line.trim_start().trim_start_matches('(').chars();
+        let letter = chars.next().is_some_and(|c| matches!(c.to_ascii_uppercase(), 'A'..='J'));
+        letter && matches!(chars.next(), Some(')' | '.' | ':'))
+    };
+    text.lines().filter(|line| opens(line)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: TaskClass) {
+        assert_eq!(class_of(false, &Text::question(text)), expected, "{text}");
+    }
+
+    #[test]
+    fn numbers_with_operators_or_questions_of_amount_are_mathematics() {
+        check("What is 34*27?", TaskClass::Math);
+        check("12 - 5", TaskClass::Math);
+        check("Anna has 3 pens and buys 4 more. How many are there?", TaskClass::Math);
+        check("Which is larger, 41 or 14?", TaskClass::Math);
+        check("Prove that there is no largest prime.", TaskClass::Math);
+    }
+
+    #[test]
+    fn programs_are_told_by_their_words_and_signs() {
+        check("Why does `fn main() { return 1; }` not compile?", TaskClass::Code);
+        check("def add(a, b): return a + b", TaskClass::Code);
+    }
+
+    #[test]
+    fn three_lettered_lines_are_a_choice() {
+        check("Which gas?\nA) helium\nB) neon\nC) argon", TaskClass::MultipleChoice);
+        check("Which gas?\n(A) 1 + 1\n(B) 2\n(C) 3", TaskClass::MultipleChoice);
+    }
+
+    #[test]
+    fn finding_and_talking_are_told_apart() {
+        check("Extract all names from this letter: Dear Ben, …", TaskClass::Extraction);
+        check("Hello, who are you?", TaskClass::Chat);
+        check("Tell me about 1984.", TaskClass::Chat);
+    }
+}

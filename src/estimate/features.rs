@@ -1,0 +1,144 @@
+//! Surface features: what can be counted in one pass over the text.
+
+use crate::catalog::{Feature, Features};
+
+use super::cue::Cue;
+use super::text::{Lexeme, Text};
+
+/// The features of a question that stands alone, as the fit takes them.
+pub fn features(question: &str) -> Features {
+    of(&Text::question(question))
+}
+
+/// The features of a text.
+pub(super) fn of(text: &Text) -> Features {
+    let mut counts = Counts::default();
+    text.lexemes().for_each(|lexeme| counts.add(lexeme));
+    let mut features = Features::default();
+    features[Feature::Bias] = 1.0;
+    features[Feature::Length] = log(text.bytes);
+    features[Feature::Context] = log(text.context);
+    features[Feature::Words] = log(counts.words);
+    features[Feature::Numbers] = log(counts.numbers);
+    features[Feature::Digits] = log(counts.digits);
+    features[Feature::Operators] = log(counts.operators);
+    features[Feature::Products] = log(counts.products);
+    features[Feature::Steps] = log(counts.steps);
+    features[Feature::Rates] = log(counts.rates);
+    features[Feature::Brackets] = log(counts.brackets);
+    features[Feature::Code] = flag(counts.code >= 2);
+    features[Feature::Options] = flag(counts.compares);
+    features[Feature::Story] = flag(counts.numbers >= 2 && counts.operators + counts.products == 0);
+    features
+}
+
+/// ln(1 + count).
+#[expect(clippy::cast_precision_loss, reason = "a logarithm does not see it")]
+fn log(count: usize) -> f64 {
+    (count as f64).ln_1p()
+}
+
+fn flag(set: bool) -> f64 {
+    if set { 1.0 } else { 0.0 }
+}
+
+/// What one pass counts.
+#[derive(Debug, Default)]
+struct Counts {
+    words: usize,
+    numbers: usize,
+    digits: usize,
+    operators: usize,
+    products: usize,
+    steps: usize,
+    rates: usize,
+    brackets: usize,
+    code: usize,
+    compares: bool,
+    /// Digits of the last number, where an operand has just ended.
+    operand: Option<usize>,
+    /// The digits left of a product whose right side is still to come.
+    factor: Option<usize>,
+}
+
+impl Counts {
+    fn add(&mut self, lexeme: Lexeme) {
+        match lexeme {
+            Lexeme::Word(word) => self.word(word),
+            Lexeme::Number(number) => self.number(number),
+            Lexeme::Sign(sign) => self.sign(sign),
+        }
+    }
+
+    fn word(&mut self, word: &str) {
+        self.words += 1;
+        match Cue::of(word) {
+            Some(Cue::Rate) => self.rates += 1,
+            Some(Cue::Compare) => self.compares = true,
+            Some(Cue::Code) => self.code += 1,
+            Some(Cue::Amount | Cue::Proof | Cue::Extract) | None => {}
+        }
+        self.operand = None;
+        self.factor = None;
+    }
+
+    /// Zeros take no step of their own: 204 is two digits of work.
+    fn number(&mut self, number: &str) {
+        let digits = number.bytes().filter(|&digit| digit != b'0').count().max(1);
+        self.numbers += 1;
+        self.digits += number.len();
+        if let Some(left) = self.factor.take() {
+            self.steps += left * digits;
+        }
+        self.operand = Some(digits);
+    }
+
+    fn sign(&mut self, sign: char) {
+        match (sign, self.operand) {
+            ('*' | '×' | '·', Some(left)) => {
+                self.products += 1;
+                self.factor = Some(left);
+            }
+            ('+' | '-' | '−' | '/' | '÷' | '^', Some(_)) => {
+                self.operators += 1;
+                self.steps += 1;
+            }
+            ('(', _) => self.brackets += 1,
+            (')', _) => return, // the bracket is an operand, as long as its last number
+            ('{' | '}' | ';' | '`', _) => self.code += 1,
+            _ => {}
+        }
+        self.operand = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(question: &str, feature: Feature, count: f64) {
+        let value = features(question)[feature];
+        assert!((value - count.ln_1p()).abs() < 1e-12, "{feature:?} of {question:?} is {value}");
+    }
+
+    #[test]
+    fn the_steps_of_a_product_grow_with_the_digits_on_both_sides() {
+        check("What is 3+4?", Feature::Steps, 1.0);
+        check("34*27", Feature::Steps, 4.0);
+        check("204 * 7", Feature::Steps, 2.0);
+        check("(30+14)*27 - 5", Feature::Steps, 6.0);
+    }
+
+    #[test]
+    fn a_sign_is_an_operator_only_after_a_number() {
+        check("a *bold* word", Feature::Products, 0.0);
+        check("state-of-the-art", Feature::Operators, 0.0);
+        check("7 - 5", Feature::Operators, 1.0);
+    }
+
+    #[test]
+    fn an_empty_text_has_only_its_bias() {
+        let expected: f64 = features("").0.iter().sum();
+        assert!((expected - 1.0).abs() < 1e-12);
+    }
+}

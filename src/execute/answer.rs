@@ -1,0 +1,90 @@
+//! The answer's text on its way out: leading blank is dropped, the caller's stop texts end it.
+
+/// Lets an answer's text through, as soon as it cannot be part of a stop text any more.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answer {
+    stops: Vec<String>,
+    held: String,
+    begun: bool,
+    stopped: bool,
+}
+
+impl Answer {
+    pub(super) fn new(stops: &[String]) -> Answer {
+        let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
+        Answer { stops, ..Answer::default() }
+    }
+
+    /// What may be shown now of all that came so far.
+    pub(super) fn push(&mut self, text: &str) -> String {
+        if self.stopped {
+            return String::new();
+        }
+        let text = if self.begun { text } else { text.trim_start() };
+        self.begun |= !text.is_empty();
+        self.held.push_str(text);
+        if let Some(end) = self.stops.iter().filter_map(|stop| self.held.find(stop.as_str())).min() {
+            self.stopped = true;
+            self.held.truncate(end);
+            return std::mem::take(&mut self.held);
+        }
+        let safe = self.held.len() - self.undecided();
+        let rest = self.held.split_off(safe);
+        std::mem::replace(&mut self.held, rest)
+    }
+
+    /// What was held back, now that no more comes.
+    pub(super) fn rest(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+
+    /// True once a stop text came.
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// True while nothing but blank came.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.begun
+    }
+
+    /// How many bytes at the end may be the beginning of a stop text.
+    fn undecided(&self) -> usize {
+        let longest = |stop: &String| {
+            let starts = stop.char_indices().map(|(at, _)| at).skip(1);
+            starts.filter(|&at| self.held.ends_with(&stop[..at])).max().unwrap_or(0)
+        };
+        self.stops.iter().map(longest).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stops: &[&str], pieces: &[&str], shown: &str, stopped: bool) {
+        let stops: Vec<String> = stops.iter().map(ToString::to_string).collect();
+        let mut answer = Answer::new(&stops);
+        let mut seen: String = pieces.iter().map(|piece| answer.push(piece)).collect();
+        seen.push_str(&answer.rest());
+        assert_eq!((seen.as_str(), answer.stopped()), (shown, stopped), "{stops:?} {pieces:?}");
+    }
+
+    #[test]
+    fn a_stop_text_ends_the_answer_also_when_it_is_split() {
+        check(&["END"], &["a EN", "D b"], "a ", true);
+        check(&["END"], &["a EN", "C b"], "a ENC b", false);
+        check(&["x", "aby"], &["ab", "y"], "", true);
+        check(&["→"], &["a", "→", "b"], "a", true);
+    }
+
+    #[test]
+    fn what_only_looked_like_a_stop_text_is_shown_at_the_end() {
+        check(&["END"], &["the EN"], "the EN", false);
+    }
+
+    #[test]
+    fn the_blank_before_an_answer_is_not_part_of_it() {
+        check(&[], &["\n\n", " 51", "\n"], "51\n", false);
+    }
+}

@@ -1,0 +1,279 @@
+//! The phase machine: pieces in, steps out. It reads no clock and does no I/O.
+//!
+//! `Waiting → Thinking(t) → [closed | stopped | cut → hand-off] → Solution(s) → Done`
+//!
+//! Three ways a thought ends are three cases; t and s are separate, and what is left of t is returned, not
+//! spent (Elastic Reasoning, arXiv 2505.05315, and design: elastic execution).
+
+use crate::backend::{Edge, Ending, Part, Piece, Thought};
+use crate::catalog::{Class, Ended, SolutionEnded, Spent};
+use crate::chat::{Event, Finish};
+use crate::units::Tokens;
+
+use super::account::Account;
+use super::answer::Answer;
+
+/// What one choice may take and how it is held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    /// How the budgets are held.
+    pub class: Class,
+    /// The thinking budget t.
+    pub thinking: Tokens,
+    /// The solution budget s.
+    pub solution: Tokens,
+    /// What is set aside for tags, hand-off and end of text.
+    pub overhead: Tokens,
+    /// The effort word to send, for the class `effort`.
+    pub effort: Option<String>,
+    /// The word for the least effort, for the rescue of an empty answer.
+    pub effort_least: Option<String>,
+    /// An upper bound of the prompt's tokens, until the backend says how many they are.
+    pub prompt: Tokens,
+    /// Texts that end the answer.
+    pub stop: Vec<String>,
+}
+
+/// What to do after a piece.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Nothing is to be shown.
+    Quiet,
+    /// The caller sees this; more pieces follow.
+    Show(Event),
+    /// This part is over: drop it and call for the next one.
+    Call(Part),
+    /// The choice is over; the text that was held back, if any, is shown first.
+    Finish(Option<Event>, Finish),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing was called for.
+    Waiting,
+    /// The thought runs.
+    Thinking,
+    /// The thought is closed, the answer has not begun.
+    Closed,
+    /// The answer runs.
+    Solution,
+    /// The choice is over.
+    Done,
+}
+
+/// One choice's way from the prompt to the end of its answer, and the account of what it took.
+#[derive(Debug, Clone)]
+pub struct Phases {
+    terms: Terms,
+    state: State,
+    account: Account,
+    thought: Thought,
+    answer: Answer,
+    tool_calls: bool,
+    rescued: bool,
+}
+
+impl Phases {
+    /// A choice that has not begun.
+    pub fn new(terms: Terms) -> Phases {
+        let answer = Answer::new(&terms.stop);
+        let account = Account::new(terms.prompt, terms.overhead);
+        let thought = Thought::default();
+        Phases { terms, state: State::Waiting, account, thought, answer, tool_calls: false, rescued: false }
+    }
+
+    /// The first part to call for.
+    pub fn begin(&mut self) -> Part {
+        self.account.begin();
+        let Terms { thinking, solution, .. } = self.terms;
+        let thinks = thinking > Tokens::ZERO || self.terms.class == Class::Effort;
+        self.state = if thinks { State::Thinking } else { State::Solution };
+        match self.terms.class {
+            Class::Inline => Part::Whole { thinking, solution },
+            Class::Continue if thinks => Part::Thought { thinking },
+            Class::Continue => Part::Solution { thought: Thought::default(), solution },
+            Class::Effort => {
+                let tokens = thinking + solution + self.terms.overhead;
+                Part::Total { effort: self.terms.effort.clone(), tokens }
+            }
+        }
+    }
+
+    /// Takes the next piece of the running part.
+    pub fn on(&mut self, piece: Piece) -> Step {
+        match piece {
+            Piece::Thought { text, tokens, ids } => return self.think(text, tokens, &ids),
+            Piece::Answer { text, tokens } => return self.solve(&text, tokens),
+            Piece::End(ending) => return self.end(ending),
+            Piece::Usage(usage) => self.account.usage(usage),
+            Piece::Tag { tokens, edge } => {
+                self.account.overhead(tokens);
+                if edge == Edge::End {
+                    self.close(Ended::Closed);
+                }
+            }
+            Piece::HandOff { tokens } => {
+                match self.terms.class {
+                    Class::Continue => self.account.injected(tokens),
+                    Class::Inline | Class::Effort => self.account.overhead(tokens),
+                }
+                self.close(Ended::Cut);
+                self.state = State::Solution;
+            }
+            Piece::ToolCall(delta) => {
+                self.answer_begins();
+                self.account.solve(&delta.arguments, Tokens::ZERO);
+                self.tool_calls = true;
+                return Step::Show(Event::ToolCall(delta));
+            }
+        }
+        Step::Quiet
+    }
+
+    /// Time is up for thinking: closes the thought here, where the class can resume from it.
+    pub fn cut(&mut self) -> Option<Part> {
+        let resumes = self.terms.class != Class::Effort && self.state == State::Thinking;
+        resumes.then(|| self.resume(Ended::Cut))
+    }
+
+    /// Time is up altogether: what is there is the answer.
+    pub fn expire(&mut self) -> Step {
+        self.finish(SolutionEnded::Length, Finish::Length)
+    }
+
+    /// True while the thought runs.
+    pub fn is_thinking(&self) -> bool {
+        self.state == State::Thinking
+    }
+
+    /// True once an answer was tried again with the least thinking.
+    pub fn was_rescued(&self) -> bool {
+        self.rescued
+    }
+
+    /// What the choice has taken so far, the running part included; ask at any moment.
+    pub fn spent(&self) -> Spent {
+        let mut account = self.account.clone();
+        account.book();
+        account.spent
+    }
+
+    fn think(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> Step {
+        let held = self.terms.class != Class::Continue
+            || self.account.thinking_now() + tokens <= self.terms.thinking;
+        if !held {
+            // The backend does not hold its limit: we do.
+            self.account.discarded(tokens);
+            return Step::Call(self.resume(Ended::Cut));
+        }
+        self.account.think(&text, tokens);
+        self.thought.ids.extend_from_slice(ids);
+        self.thought.text.push_str(&text);
+        if text.is_empty() { Step::Quiet } else { Step::Show(Event::Thought(text)) }
+    }
+
+    fn solve(&mut self, text: &str, tokens: Tokens) -> Step {
+        self.answer_begins();
+        let held =
+            self.terms.class == Class::Effort || self.account.solution_now() + tokens <= self.terms.solution;
+        if !held {
+            self.account.discarded(tokens);
+            return self.finish(SolutionEnded::Length, Finish::Length);
+        }
+        self.account.solve(text, tokens);
+        let shown = self.answer.push(text);
+        if self.answer.stopped() {
+            self.over(shown, SolutionEnded::Stop, Finish::Stop)
+        } else if shown.is_empty() {
+            Step::Quiet
+        } else {
+            Step::Show(Event::Answer(shown))
+        }
+    }
+
+    fn end(&mut self, ending: Ending) -> Step {
+        if let Ending::Stop { tokens } = ending {
+            self.account.overhead(tokens);
+        }
+        let answered = !self.answer.is_empty() || self.tool_calls;
+        match (self.terms.class, self.state) {
+            (Class::Continue, State::Closed) => Step::Call(self.resume(Ended::Closed)),
+            (Class::Continue, State::Thinking) if ending == Ending::Limit => {
+                Step::Call(self.resume(Ended::Cut))
+            }
+            (Class::Continue, State::Thinking) => Step::Call(self.resume(Ended::Stopped)),
+            (Class::Effort, _) if ending == Ending::Limit && !answered && !self.rescued => {
+                Step::Call(self.rescue())
+            }
+            _ => self.conclude(ending),
+        }
+    }
+
+    fn conclude(&mut self, ending: Ending) -> Step {
+        if self.account.thought_shows() {
+            self.close(if ending == Ending::Limit { Ended::Cut } else { Ended::Stopped });
+        }
+        match ending {
+            Ending::Limit => self.finish(SolutionEnded::Length, Finish::Length),
+            Ending::Filtered => self.finish(SolutionEnded::Stop, Finish::ContentFilter),
+            Ending::Stop { .. } if !self.tool_calls => self.finish(SolutionEnded::Stop, Finish::Stop),
+            Ending::Stop { .. } | Ending::ToolCalls => self.finish(SolutionEnded::Stop, Finish::ToolCalls),
+        }
+    }
+
+    fn finish(&mut self, ended: SolutionEnded, finish: Finish) -> Step {
+        let rest = self.answer.rest();
+        self.over(rest, ended, finish)
+    }
+
+    fn over(&mut self, shown: String, ended: SolutionEnded, finish: Finish) -> Step {
+        self.account.book();
+        self.state = State::Done;
+        let spent = &mut self.account.spent;
+        spent.solution_ended = ended;
+        if spent.thinking_ended == Ended::None && spent.thinking > Tokens::ZERO {
+            // The thought was hidden; only the usage told of it.
+            spent.thinking_ended = if self.answer.is_empty() { Ended::Cut } else { Ended::Closed };
+        }
+        Step::Finish((!shown.is_empty()).then_some(Event::Answer(shown)), finish)
+    }
+
+    /// The thought is over: what follows is the answer's budget. The first reason holds.
+    fn close(&mut self, ended: Ended) {
+        if self.state == State::Thinking {
+            self.state = State::Closed;
+            self.account.spent.thinking_ended = ended;
+        }
+    }
+
+    fn answer_begins(&mut self) {
+        if self.account.thought_shows() {
+            self.close(Ended::Closed);
+        }
+        self.state = State::Solution;
+    }
+
+    /// Ends the part that thinks and asks for the answer from where it stands.
+    fn resume(&mut self, ended: Ended) -> Part {
+        self.close(ended);
+        self.account.begin();
+        self.state = State::Solution;
+        let mut thought = std::mem::take(&mut self.thought);
+        thought.closed = self.account.spent.thinking_ended == Ended::Closed;
+        Part::Solution { thought, solution: self.terms.solution }
+    }
+
+    /// The limit went into a thought: once more, with the least thinking.
+    fn rescue(&mut self) -> Part {
+        self.close(Ended::Cut);
+        self.account.begin();
+        self.state = State::Thinking;
+        self.rescued = true;
+        self.account.spent.other_attempts += 1;
+        Part::Total { effort: self.terms.effort_least.clone(), tokens: self.terms.solution }
+    }
+}
+
+#[cfg(test)]
+#[path = "phases_tests.rs"]
+mod tests;

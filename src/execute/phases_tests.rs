@@ -1,0 +1,212 @@
+//! Scripts of pieces, and what the machine makes of them.
+
+use super::*;
+use crate::backend::Usage;
+
+fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
+    Terms {
+        class,
+        thinking: Tokens(thinking),
+        solution: Tokens(solution),
+        overhead: Tokens(5),
+        effort: Some("low".into()),
+        effort_least: Some("none".into()),
+        prompt: Tokens(100),
+        stop: vec!["STOP".into()],
+    }
+}
+
+fn thought(text: &str, tokens: u64) -> Piece {
+    let ids = (0..tokens).map(|id| u32::try_from(id).unwrap()).collect();
+    Piece::Thought { text: text.into(), tokens: Tokens(tokens), ids }
+}
+
+fn answer(text: &str, tokens: u64) -> Piece {
+    Piece::Answer { text: text.into(), tokens: Tokens(tokens) }
+}
+
+fn usage(prompt: u64, completion: u64, thinking: Option<u64>) -> Piece {
+    let thinking = thinking.map(Tokens);
+    Piece::Usage(Usage { prompt: Tokens(prompt), completion: Tokens(completion), thinking })
+}
+
+const TAG: Piece = Piece::Tag { tokens: Tokens(1), edge: Edge::End };
+const HAND_OFF: Piece = Piece::HandOff { tokens: Tokens(3) };
+const EOS: Piece = Piece::End(Ending::Stop { tokens: Tokens(1) });
+const STOP_WORD: Piece = Piece::End(Ending::Stop { tokens: Tokens(0) });
+const LIMIT: Piece = Piece::End(Ending::Limit);
+
+/// What a caller sees of a choice, and its account.
+struct Seen {
+    thought: String,
+    answer: String,
+    parts: Vec<Part>,
+    finish: Option<Finish>,
+    spent: Spent,
+}
+
+/// Plays one list of pieces for each part that the machine calls for.
+fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
+    let mut phases = Phases::new(terms);
+    let mut seen = Seen {
+        thought: String::new(),
+        answer: String::new(),
+        parts: vec![phases.begin()],
+        finish: None,
+        spent: Spent::default(),
+    };
+    for part in script {
+        for piece in *part {
+            let shown = match phases.on(piece.clone()) {
+                Step::Quiet => None,
+                Step::Show(event) => Some(event),
+                Step::Call(part) => {
+                    seen.parts.push(part);
+                    break;
+                }
+                Step::Finish(event, finish) => {
+                    seen.finish = Some(finish);
+                    event
+                }
+            };
+            match shown {
+                Some(Event::Thought(text)) => seen.thought += &text,
+                Some(Event::Answer(text)) => seen.answer += &text,
+                Some(Event::ToolCall(_)) | None => {}
+            }
+        }
+    }
+    seen.spent = phases.spent();
+    seen
+}
+
+/// (thinking, overhead, solution, how the thought ended) and the reason of the end.
+fn check(seen: &Seen, counts: (u64, u64, u64), ended: Ended, finish: Finish) {
+    let Spent { thinking, overhead, solution, thinking_ended, .. } = seen.spent;
+    assert_eq!((thinking.0, overhead.0, solution.0), counts);
+    assert_eq!((thinking_ended, seen.finish), (ended, Some(finish)));
+}
+
+#[test]
+fn inline_a_thought_that_the_model_closes_is_closed() {
+    let script = [usage(20, 0, None), thought("1+1=2\n", 6), TAG, answer("\n\n2", 2), EOS];
+    let seen = play(terms(Class::Inline, 64, 8), &[&script]);
+    check(&seen, (6, 2, 2), Ended::Closed, Finish::Stop);
+    assert_eq!((seen.thought.as_str(), seen.answer.as_str()), ("1+1=2\n", "2"));
+    assert_eq!(seen.spent.prompt, Tokens(20));
+    assert!(!seen.spent.estimated);
+}
+
+#[test]
+fn inline_a_thought_that_the_budget_closes_is_cut() {
+    let script = [usage(20, 0, None), thought("1+1", 3), HAND_OFF, answer("2", 1), EOS];
+    let seen = play(terms(Class::Inline, 3, 8), &[&script]);
+    check(&seen, (3, 4, 1), Ended::Cut, Finish::Stop);
+    assert_eq!(seen.spent.output(), Tokens(8));
+}
+
+#[test]
+fn inline_no_budget_is_no_thought() {
+    let script = [usage(20, 0, None), HAND_OFF, answer("2", 1), EOS];
+    check(&play(terms(Class::Inline, 0, 8), &[&script]), (0, 4, 1), Ended::None, Finish::Stop);
+}
+
+#[test]
+fn a_solution_that_runs_out_ends_as_length() {
+    let script = [usage(20, 0, None), thought("x", 1), TAG, answer("1 2", 2), LIMIT];
+    check(&play(terms(Class::Inline, 9, 2), &[&script]), (1, 1, 2), Ended::Closed, Finish::Length);
+}
+
+#[test]
+fn continue_resumes_from_a_cut_thought() {
+    let first: &[Piece] = &[thought("1+1", 3), usage(20, 3, None), LIMIT];
+    let second: &[Piece] = &[HAND_OFF, answer("2", 1), usage(26, 2, None), EOS];
+    let seen = play(terms(Class::Continue, 3, 8), &[first, second]);
+    check(&seen, (3, 4, 1), Ended::Cut, Finish::Stop);
+    let Part::Solution { thought, solution } = &seen.parts[1] else { panic!("{:?}", seen.parts) };
+    assert_eq!((thought.text.as_str(), thought.ids.len(), thought.closed), ("1+1", 3, false));
+    assert_eq!(*solution, Tokens(8));
+    assert_eq!((seen.spent.prompt, seen.spent.prompt_again), (Tokens(20), Tokens(26)));
+    assert_eq!(seen.spent.output(), Tokens(5), "the hand-off was read, not written");
+}
+
+#[test]
+fn continue_tells_closed_and_stopped_thoughts_apart() {
+    let solve: &[Piece] = &[answer("2", 1), usage(27, 2, None), EOS];
+    let closed: &[Piece] = &[thought("1+1", 3), TAG, usage(20, 4, None), STOP_WORD];
+    let seen = play(terms(Class::Continue, 9, 8), &[closed, solve]);
+    check(&seen, (3, 2, 1), Ended::Closed, Finish::Stop);
+    let stopped: &[Piece] = &[thought("1+1", 3), usage(20, 4, None), EOS];
+    let seen =
+        play(terms(Class::Continue, 9, 8), &[stopped, &[HAND_OFF, answer("2", 1), usage(27, 2, None), EOS]]);
+    check(&seen, (3, 5, 1), Ended::Stopped, Finish::Stop);
+}
+
+#[test]
+fn continue_cuts_a_backend_that_does_not_hold_its_limit() {
+    let first: &[Piece] = &[thought("1+1", 3), thought("=", 1)];
+    let second: &[Piece] = &[HAND_OFF, answer("2", 1), usage(26, 2, None), EOS];
+    let seen = play(terms(Class::Continue, 3, 8), &[first, second]);
+    check(&seen, (3, 4, 1), Ended::Cut, Finish::Stop);
+    assert_eq!(seen.spent.other, Tokens(1), "what it wrote too much is billed, not delivered");
+    assert_eq!(seen.thought, "1+1");
+}
+
+#[test]
+fn effort_takes_the_upstreams_count_of_a_hidden_thought() {
+    let script = [answer("2", 0), usage(20, 30, Some(25)), STOP_WORD];
+    let seen = play(terms(Class::Effort, 64, 8), &[&script]);
+    check(&seen, (25, 0, 5), Ended::Closed, Finish::Stop);
+    assert_eq!(seen.parts[0], Part::Total { effort: Some("low".into()), tokens: Tokens(77) });
+    assert!(!seen.spent.estimated);
+}
+
+#[test]
+fn effort_shares_an_unsplit_count_by_the_characters_seen_and_says_so() {
+    let script = [thought(&"x".repeat(35), 0), answer(&"y".repeat(35), 0), usage(20, 30, None), STOP_WORD];
+    let seen = play(terms(Class::Effort, 64, 8), &[&script]);
+    check(&seen, (15, 0, 15), Ended::Closed, Finish::Stop);
+    assert!(seen.spent.estimated);
+}
+
+#[test]
+fn effort_rescues_an_empty_answer_once() {
+    let empty: &[Piece] = &[usage(20, 77, Some(77)), LIMIT];
+    let rescue: &[Piece] = &[answer("2", 0), usage(20, 1, Some(0)), STOP_WORD];
+    let seen = play(terms(Class::Effort, 64, 8), &[empty, rescue]);
+    check(&seen, (77, 0, 1), Ended::Cut, Finish::Stop);
+    assert_eq!(seen.parts[1], Part::Total { effort: Some("none".into()), tokens: Tokens(8) });
+    assert_eq!((seen.spent.other_attempts, seen.spent.prompt_again), (1, Tokens(20)));
+    let seen = play(terms(Class::Effort, 64, 8), &[empty, empty]);
+    assert_eq!((seen.parts.len(), seen.finish), (2, Some(Finish::Length)));
+}
+
+#[test]
+fn a_stop_text_ends_the_choice() {
+    let script = [usage(20, 0, None), thought("x", 1), TAG, answer("a ST", 1), answer("OP b", 1)];
+    let seen = play(terms(Class::Inline, 9, 9), &[&script]);
+    check(&seen, (1, 1, 2), Ended::Closed, Finish::Stop);
+    assert_eq!(seen.answer, "a ");
+}
+
+#[test]
+fn time_cuts_a_thought_only_where_the_answer_can_be_resumed() {
+    let mut phases = Phases::new(terms(Class::Inline, 64, 8));
+    phases.begin();
+    phases.on(thought("1+1", 3));
+    assert!(matches!(phases.cut(), Some(Part::Solution { .. })));
+    assert_eq!(phases.cut(), None, "an answer is not cut, it ends");
+    let mut phases = Phases::new(terms(Class::Effort, 64, 8));
+    phases.begin();
+    assert_eq!(phases.cut(), None);
+}
+
+#[test]
+fn what_was_taken_is_known_at_every_moment() {
+    let mut phases = Phases::new(terms(Class::Continue, 64, 8));
+    phases.begin();
+    phases.on(thought("1+1", 3));
+    let spent = phases.spent();
+    assert_eq!((spent.prompt, spent.thinking, spent.estimated), (Tokens(100), Tokens(3), true));
+    assert_eq!(phases.spent(), spent, "asking changes nothing");
+}

@@ -1,0 +1,174 @@
+//! Moves pieces from a backend through the phase machine to the caller.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece};
+use crate::chat::{Event, Finish, Request};
+
+use super::phases::{Phases, Step, Terms};
+
+/// One choice to be made.
+#[derive(Debug)]
+pub struct Job {
+    /// Who makes it.
+    pub backend: Arc<dyn Backend>,
+    /// What is asked.
+    pub request: Arc<Request>,
+    /// Which choice it is.
+    pub index: u32,
+    /// Fixes the draw.
+    pub seed: u64,
+    /// When the whole answer must be there.
+    pub deadline: Instant,
+    /// How long before that the thought is cut, so that hand-off and solution still fit; nothing where the
+    /// caller stated no deadline.
+    pub cut_before: Option<Duration>,
+}
+
+/// Why a choice came to no end of its own.
+#[derive(Debug)]
+pub enum Halt {
+    /// The backend failed.
+    Failed(Failure),
+    /// The caller is gone.
+    HungUp,
+}
+
+/// An event of one choice.
+pub type Indexed = (u32, Event);
+
+/// A choice under way: its phases, and when it first showed something. It outlives the future that runs it.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// Where it stands and what it took.
+    pub phases: Phases,
+    /// When its first token came, of thought or answer.
+    pub first: Option<Instant>,
+    /// When the first token of its answer came.
+    pub first_answer: Option<Instant>,
+}
+
+impl Progress {
+    /// A choice that has not begun.
+    pub fn new(terms: Terms) -> Progress {
+        Progress { phases: Phases::new(terms), first: None, first_answer: None }
+    }
+
+    fn note(&mut self, event: &Event) {
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        if !matches!(event, Event::Thought(_)) {
+            self.first_answer.get_or_insert(now);
+        }
+    }
+}
+
+/// Runs one choice to its end, whatever that is; `progress` holds the account of it at every moment, also when
+/// this future is dropped. Dropping it cancels the backend.
+///
+/// # Errors
+/// When the backend fails or nobody takes the events any more.
+pub async fn run<T: From<Indexed>>(
+    job: &Job,
+    progress: &mut Progress,
+    events: &mpsc::Sender<T>,
+) -> Result<Finish, Halt> {
+    let mut part = progress.phases.begin();
+    loop {
+        match run_part(job, part, progress, events).await? {
+            Next::Part(next) => part = next,
+            Next::Over(finish) => return Ok(finish),
+            Next::Piece => return Err(truncated()),
+        }
+    }
+}
+
+/// What follows a step.
+enum Next {
+    /// The next piece of the same part.
+    Piece,
+    /// Another part.
+    Part(Part),
+    /// The end of the choice.
+    Over(Finish),
+}
+
+/// Runs one part until the machine wants another one or is done.
+async fn run_part<T: From<Indexed>>(
+    job: &Job,
+    part: Part,
+    progress: &mut Progress,
+    events: &mpsc::Sender<T>,
+) -> Result<Next, Halt> {
+    let call = Call { request: job.request.clone(), part, seed: job.seed };
+    let mut generation = match in_time(job, progress, job.backend.generate(call)).await {
+        Timed::Came(generation) => generation.map_err(Halt::Failed)?,
+        Timed::Late(step) => return follow(job, step, progress, events).await,
+    };
+    loop {
+        let step = match in_time(job, progress, next(&mut generation)).await {
+            Timed::Came(piece) => progress.phases.on(piece?),
+            Timed::Late(step) => step,
+        };
+        match follow(job, step, progress, events).await? {
+            Next::Piece => {}
+            next => return Ok(next),
+        }
+    }
+}
+
+/// Shows what a step shows and says what comes next.
+async fn follow<T: From<Indexed>>(
+    job: &Job,
+    step: Step,
+    progress: &mut Progress,
+    events: &mpsc::Sender<T>,
+) -> Result<Next, Halt> {
+    let (shown, next) = match step {
+        Step::Quiet => (None, Next::Piece),
+        Step::Show(event) => (Some(event), Next::Piece),
+        Step::Call(part) => (None, Next::Part(part)),
+        Step::Finish(last, finish) => (last, Next::Over(finish)),
+    };
+    if let Some(event) = shown {
+        progress.note(&event);
+        events.send((job.index, event).into()).await.map_err(|_| Halt::HungUp)?;
+    }
+    Ok(next)
+}
+
+async fn next(generation: &mut Generation) -> Result<Piece, Halt> {
+    match generation.next().await {
+        Some(piece) => piece.map_err(Halt::Failed),
+        None => Err(truncated()),
+    }
+}
+
+fn truncated() -> Halt {
+    Halt::Failed(Failure::new(Fault::Backend, "the backend's stream ended in the middle"))
+}
+
+enum Timed<T> {
+    Came(T),
+    Late(Step),
+}
+
+/// Waits for `work`, but not past the moment at which the thought must be cut or the answer must end.
+async fn in_time<T>(job: &Job, progress: &mut Progress, work: impl Future<Output = T>) -> Timed<T> {
+    let phases = &mut progress.phases;
+    let cut_at = job.cut_before.filter(|_| phases.is_thinking()).map(|before| job.deadline - before);
+    let until = cut_at.unwrap_or(job.deadline);
+    if let Ok(result) = tokio::time::timeout_at(until, work).await {
+        return Timed::Came(result);
+    }
+    match phases.cut() {
+        Some(part) if cut_at.is_some() => Timed::Late(Step::Call(part)),
+        _ => Timed::Late(phases.expire()),
+    }
+}

@@ -1,0 +1,230 @@
+//! From a request to a flight: estimate, plan, reserve.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
+
+use crate::backend::Backend;
+use crate::catalog::{Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route};
+use crate::chat::Request;
+use crate::estimate;
+use crate::ledger::{AccountId, Claim, Ledger, Line, Refused, Reservation};
+use crate::metrics::{Metrics, OTHER};
+use crate::plan;
+use crate::tasks::Tasks;
+use crate::tenant::Tenant;
+use crate::units::{RequestId, Timestamp, Tokens};
+
+use super::flying::Flying;
+use super::{Flight, Refusal, Settings, needs};
+
+/// How long after its deadline a reservation is held for a flight that does not come back.
+const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
+
+/// The gateway. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Gateway {
+    pub(super) parts: Arc<Parts>,
+    places: Arc<Semaphore>,
+}
+
+/// What a gateway is made of.
+pub struct Parts {
+    /// Limits of a flight.
+    pub settings: Settings,
+    /// Background work.
+    pub tasks: Tasks,
+    /// What Prometheus sees.
+    pub metrics: Arc<Metrics>,
+    /// Accounts and reservations.
+    pub ledger: Ledger,
+    /// Models and routes.
+    pub catalog: Catalog,
+    /// Who serves each model; one for every model of the catalogue.
+    pub backends: BTreeMap<Arc<str>, Arc<dyn Backend>>,
+    /// What has been learned about lengths and success.
+    pub calibration: Calibration,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parts").field("catalog", &self.catalog).finish_non_exhaustive()
+    }
+}
+
+/// A request with everything that was decided about it before money is asked for.
+struct Considered {
+    request: Arc<Request>,
+    route: Route,
+    demand: Demand,
+    market: Market,
+    models: Vec<Arc<Model>>,
+}
+
+impl Gateway {
+    /// A gateway of these parts.
+    pub fn new(parts: Parts) -> Gateway {
+        let places = Arc::new(Semaphore::new(parts.settings.flights_max));
+        Gateway { parts: Arc::new(parts), places }
+    }
+
+    /// The models and routes that a caller may name.
+    pub fn catalog(&self) -> &Catalog {
+        &self.parts.catalog
+    }
+
+    /// How every limit of a tenant stands.
+    pub fn statement(&self, tenant: &Tenant, now: Timestamp) -> Vec<Line> {
+        self.parts.ledger.statement(&AccountId::new(tenant.name.clone()), now)
+    }
+
+    /// True where new requests can be served: the ledger can record them.
+    pub fn is_ready(&self) -> bool {
+        !self.parts.tasks.is_stopping() && !self.parts.ledger.stats().stalled
+    }
+
+    /// Decides about a request, sets its worst case aside, and lets it fly.
+    ///
+    /// # Errors
+    /// When no offer serves it or its account does not allow one; nothing is reserved then.
+    pub fn admit(&self, tenant: &Tenant, request: Request) -> Result<Flight, Refusal> {
+        let arrived = Instant::now();
+        let route = self.route_label(&request.model);
+        let admitted = self.decide(tenant, request, arrived);
+        if let Err(refusal) = &admitted {
+            let metrics = &self.parts.metrics;
+            metrics.requests.with_label_values(&[&*route, "none", "refused"]).inc();
+            metrics.refusals.with_label_values(&[&limit_label(refusal)]).inc();
+        }
+        admitted
+    }
+
+    fn decide(&self, tenant: &Tenant, request: Request, arrived: Instant) -> Result<Flight, Refusal> {
+        if self.parts.tasks.is_stopping() {
+            return Err(Refusal::Stopping);
+        }
+        let most = self.parts.settings.choices_max;
+        if request.choices > most {
+            return Err(Refusal::TooManyChoices { asked: request.choices, most });
+        }
+        let retry_after = Duration::from_secs(1);
+        let place =
+            self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })?;
+        let id = RequestId::new();
+        let considered = self.consider(request)?;
+        let (plan, reservation) = self.reserve(tenant, id, &considered)?;
+        let (events, reports) = mpsc::channel(self.parts.settings.events_max);
+        let (model, reserved) = (plan.best.model.clone(), plan.best.worst.money);
+        let choices = considered.request.choices;
+        let deadline = arrived + self.time(&considered.request);
+        let flying = Flying {
+            parts: self.parts.clone(),
+            tenant: tenant.name.clone(),
+            route: self.route_label(&considered.route.name),
+            id,
+            request: considered.request,
+            demand: considered.demand,
+            market: considered.market,
+            plan,
+            arrived,
+            deadline,
+        };
+        self.parts.tasks.spawn(async move {
+            flying.fly(reservation, events).await;
+            drop(place);
+        });
+        Ok(Flight { id, model, choices, reserved, reports })
+    }
+
+    /// Estimates the demand and looks at the market.
+    fn consider(&self, request: Request) -> Result<Considered, Refusal> {
+        let catalog = &self.parts.catalog;
+        let route =
+            catalog.route(&request.model).ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
+        let models: Vec<Arc<Model>> = catalog.candidates(&route).cloned().collect();
+        let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
+        let mut market = Market::default();
+        for model in &models {
+            let Some(backend) = self.parts.backends.get(&model.name) else { continue };
+            prompts.insert(model.name.clone(), backend.prompt_tokens(&request));
+            market.models.insert(model.name.clone(), backend.conditions());
+        }
+        let demand = estimate::estimate(&request, &prompts, &self.parts.calibration);
+        Ok(Considered { request: Arc::new(request), route, demand, market, models })
+    }
+
+    /// Plans on what is left and reserves the first offer. Another request may take it in between: then the
+    /// plan is made once more.
+    fn reserve(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        on: &Considered,
+    ) -> Result<(Plan, Reservation), Refusal> {
+        match self.try_reserve(tenant, id, on) {
+            Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on),
+            reserved => reserved,
+        }
+    }
+
+    fn try_reserve(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        on: &Considered,
+    ) -> Result<(Plan, Reservation), Refusal> {
+        let now = Timestamp::now();
+        let account = AccountId::new(tenant.name.clone());
+        let models: Vec<&Model> = on.models.iter().map(AsRef::as_ref).collect();
+        let plan = plan::plan(&plan::Ask {
+            demand: &on.demand,
+            models: &models,
+            route: &on.route,
+            market: &on.market,
+            allowance: &self.parts.ledger.allowance(&account, now),
+            budget: &on.request.budget,
+            needs: &needs::of(&on.request),
+            choices: on.request.choices,
+        })?;
+        let offer = &plan.best;
+        let expires = now + self.time(&on.request) + EXPIRY_MARGIN;
+        let prices = self.prices(&offer.model);
+        let reservation =
+            self.parts.ledger.reserve(Claim { account, id, worst: offer.worst, prices, now, expires })?;
+        Ok((plan, reservation))
+    }
+
+    /// How long a request may take altogether.
+    fn time(&self, request: &Request) -> Duration {
+        request.budget.deadline.unwrap_or(self.parts.settings.time_max)
+    }
+
+    fn prices(&self, model: &str) -> Option<Prices> {
+        self.parts.catalog.models.get(model).and_then(|model| model.prices)
+    }
+
+    /// A name of the catalogue as it is; a caller's invention as `other`.
+    fn route_label(&self, name: &str) -> Arc<str> {
+        let catalog = &self.parts.catalog;
+        let known = catalog.routes.get_key_value(name).map(|(name, _)| name);
+        let known = known.or_else(|| catalog.models.get_key_value(name).map(|(name, _)| name));
+        known.cloned().unwrap_or_else(|| OTHER.into())
+    }
+}
+
+/// The limit that refused a request, in bounded words.
+fn limit_label(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Spent(Refused::Shortfall(shortfall)) => shortfall.limit.to_string(),
+        Refusal::Plan(plan::Refusal::DoesNotFit { limit, .. }) => limit.to_string(),
+        Refusal::Plan(refusal) => refusal.code().to_owned(),
+        Refusal::UnknownModel(_) => "model".to_owned(),
+        Refusal::TooManyChoices { .. } => "choices".to_owned(),
+        Refusal::Overloaded { .. } | Refusal::Stopping => "flights".to_owned(),
+        Refusal::Spent(_) | Refusal::Ledger(_) => "ledger".to_owned(),
+        Refusal::Failed(failure) => failure.fault.word().to_owned(),
+    }
+}

@@ -1,0 +1,65 @@
+//! A flight as its caller holds it. Letting go of it is hanging up.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::chat::Event;
+use crate::execute::Indexed;
+use crate::units::{Money, RequestId};
+
+use super::{Receipt, Refusal};
+
+/// What a flight tells its caller.
+#[derive(Debug)]
+pub enum Report {
+    /// Something happened to one choice.
+    Event(u32, Event),
+    /// All choices ended and were settled.
+    Done(Box<Receipt>),
+    /// It failed; what was used is settled.
+    Failed(Refusal),
+}
+
+impl From<Indexed> for Report {
+    fn from((index, event): Indexed) -> Report {
+        Report::Event(index, event)
+    }
+}
+
+/// An admitted request on its way. Dropping it hangs up: the backend stops, what was used is settled.
+#[derive(Debug)]
+pub struct Flight {
+    pub(super) id: RequestId,
+    pub(super) model: Arc<str>,
+    pub(super) choices: u32,
+    pub(super) reserved: Money,
+    pub(super) reports: mpsc::Receiver<Report>,
+}
+
+impl Flight {
+    /// The request's id.
+    pub fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// The model that the plan chose.
+    pub fn model(&self) -> &Arc<str> {
+        &self.model
+    }
+
+    /// How many choices there will be.
+    pub fn choices(&self) -> u32 {
+        self.choices
+    }
+
+    /// What was reserved for it at first.
+    pub fn reserved(&self) -> Money {
+        self.reserved
+    }
+
+    /// The next report; the last one is `Done` or `Failed`, nothing comes after it.
+    pub async fn next(&mut self) -> Option<Report> {
+        self.reports.recv().await
+    }
+}

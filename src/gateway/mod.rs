@@ -1,0 +1,17 @@
+//! The life of one request, the only place that sees every step of it:
+//! request → demand → plan → reserve → execute (think, then solve) → settle.
+
+mod admit;
+mod flight;
+mod flying;
+mod needs;
+mod observe;
+mod receipt;
+mod refusal;
+mod settings;
+
+pub use admit::{Gateway, Parts};
+pub use flight::{Flight, Report};
+pub use receipt::{Receipt, Settled};
+pub use refusal::Refusal;
+pub use settings::Settings;

@@ -1,0 +1,35 @@
+//! What a request needs of a model.
+
+use serde_json::Value;
+
+use crate::catalog::{Capability, Needs};
+use crate::chat::{Part, Request};
+
+/// The capabilities without which the request cannot be served as it was meant.
+pub(super) fn of(request: &Request) -> Needs {
+    let images = request
+        .messages
+        .iter()
+        .flat_map(|message| &message.content)
+        .any(|part| matches!(part, Part::Other(_)));
+    let schema = request.response_format.as_ref().is_some_and(|format| format["type"] != "text");
+    let logprobs = request.extra.get("logprobs") == Some(&Value::Bool(true));
+    let wanted = [
+        (!request.tools.is_empty(), Capability::Tools),
+        (images, Capability::Images),
+        (schema, Capability::Schema),
+        (logprobs, Capability::Logprobs),
+        (penalties(request), Capability::Penalties),
+    ];
+    let capabilities = wanted.into_iter().filter_map(|(needed, what)| needed.then_some(what)).collect();
+    Needs { capabilities }
+}
+
+/// A penalty of zero and an empty bias change nothing.
+fn penalties(request: &Request) -> bool {
+    let number =
+        |name: &str| request.extra.get(name).and_then(Value::as_f64).is_some_and(|number| number != 0.0);
+    let bias =
+        request.extra.get("logit_bias").and_then(Value::as_object).is_some_and(|bias| !bias.is_empty());
+    number("presence_penalty") || number("frequency_penalty") || bias
+}

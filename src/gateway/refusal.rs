@@ -1,0 +1,43 @@
+//! Why a request is not served.
+
+use std::time::Duration;
+
+use crate::backend::Failure;
+use crate::{ledger, plan};
+
+/// Why a request is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// No model or route has that name.
+    #[error("there is no model {0:?}; GET /v1/models lists them")]
+    UnknownModel(String),
+    /// More answers were asked for than one request may have.
+    #[error("n is {asked}; at most {most} answers can be had in one request")]
+    TooManyChoices {
+        /// How many were asked for.
+        asked: u32,
+        /// How many there may be.
+        most: u32,
+    },
+    /// No offer serves it.
+    #[error(transparent)]
+    Plan(#[from] plan::Refusal),
+    /// The ledger does not set the money aside.
+    #[error(transparent)]
+    Spent(#[from] ledger::Refused),
+    /// The ledger cannot make anything durable now.
+    #[error("the ledger cannot record new requests right now; try again shortly")]
+    Ledger(#[source] ledger::LedgerError),
+    /// Too much is in flight.
+    #[error("too many requests are in flight; try again shortly")]
+    Overloaded {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The backend failed before anything was delivered.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// The gateway is shutting down.
+    #[error("the gateway is shutting down; try another one")]
+    Stopping,
+}

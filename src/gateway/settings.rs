@@ -1,0 +1,18 @@
+//! What the life of a request needs to know.
+
+use std::time::Duration;
+
+/// Limits of a flight.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// How long a request may run where its caller states no deadline.
+    pub time_max: Duration,
+    /// How long the last chunk waits for its settlement to be durable.
+    pub settle_patience: Duration,
+    /// How many events a slow caller may be behind before its backend is paused.
+    pub events_max: usize,
+    /// The most choices (`n`) of one request.
+    pub choices_max: u32,
+    /// The most requests in flight at once; more are refused as overload.
+    pub flights_max: usize,
+}

@@ -1,0 +1,41 @@
+//! Who is asking.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderName, header};
+
+use crate::tenant::{Keys, Tenant};
+
+use super::error::Problem;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// The longest key that is looked at.
+const KEY_MAX: usize = 512;
+
+/// The tenant whose key the request carries, as a bearer token or as `x-api-key`. An unknown key and a missing
+/// one are answered alike.
+///
+/// # Errors
+/// 401 where there is no such key, or two that differ.
+pub(super) fn tenant(keys: &Keys, headers: &HeaderMap) -> Result<Arc<Tenant>, Problem> {
+    let refused = || Problem::unauthorized("no valid API key: send one as `Authorization: Bearer …`");
+    let mut found = Vec::new();
+    for value in headers.get_all(header::AUTHORIZATION) {
+        let text = value.to_str().map_err(|_| refused())?;
+        let (scheme, key) = text.split_once(' ').unwrap_or((text, ""));
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(refused());
+        }
+        found.push(key.trim());
+    }
+    for value in headers.get_all(API_KEY) {
+        found.push(value.to_str().map_err(|_| refused())?.trim());
+    }
+    found.dedup();
+    match found[..] {
+        [] => keys.find("").ok_or_else(refused),
+        [key] if key.len() <= KEY_MAX => keys.find(key).ok_or_else(refused),
+        _ => Err(refused()),
+    }
+}

@@ -1,0 +1,43 @@
+//! A request's body, within its limits of size and time.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, header};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+
+use super::Settings;
+use super::error::Problem;
+
+/// Reads a JSON body whole.
+///
+/// # Errors
+/// 415, 413 before more than the limit is read, 408 where it pauses, 400 where it breaks off.
+pub(super) async fn read(headers: &HeaderMap, body: Body, settings: &Settings) -> Result<Bytes, Problem> {
+    check_type(headers)?;
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if declared.is_some_and(|length: u64| length > settings.body_max as u64) {
+        return Err(Problem::large_body(settings.body_max));
+    }
+    let mut body = body;
+    let mut read = BytesMut::new();
+    loop {
+        let frame = tokio::time::timeout(settings.body_timeout, body.frame()).await;
+        let Some(frame) = frame.map_err(|_| Problem::slow_body())? else { return Ok(read.freeze()) };
+        let frame = frame.map_err(|_| Problem::invalid(None, "the body broke off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if read.len() + data.len() > settings.body_max {
+            return Err(Problem::large_body(settings.body_max));
+        }
+        read.extend_from_slice(&data);
+    }
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Err(Problem::not_json()) };
+    let text = value.to_str().unwrap_or_default().to_ascii_lowercase();
+    let mut parts = text.split(';').map(str::trim);
+    let json = parts.next().is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"));
+    let utf8 =
+        parts.all(|part| part.strip_prefix("charset=").is_none_or(|name| name.trim_matches('"') == "utf-8"));
+    if json && utf8 { Ok(()) } else { Err(Problem::not_json()) }
+}

@@ -1,0 +1,211 @@
+//! The one place that turns errors into a status and a body, in OpenAI's shape with a stable `code`.
+
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+use crate::backend::{Failure, Fault};
+use crate::gateway::Refusal;
+use crate::ledger::{Refused, Shortfall};
+use crate::plan;
+
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// An error as a caller sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    kind: &'static str,
+    code: Option<&'static str>,
+    param: Option<String>,
+    message: String,
+    budget: Option<Value>,
+    retry_after: Option<Duration>,
+    final_word: bool,
+}
+
+impl Problem {
+    fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Problem {
+        let (code, param, budget, retry_after) = (None, None, None, None);
+        Problem { status, kind, code, param, message: message.into(), budget, retry_after, final_word: false }
+    }
+
+    /// 400: the caller can mend it. With `param`, the message says of it what it must be.
+    pub(super) fn invalid(param: Option<&str>, message: impl Into<String>) -> Problem {
+        let message = match param {
+            Some(param) => format!("{param} {}", message.into()),
+            None => message.into(),
+        };
+        let problem = Problem::new(StatusCode::BAD_REQUEST, "invalid_request_error", message);
+        Problem { param: param.map(str::to_owned), ..problem }
+    }
+
+    /// 401.
+    pub(super) fn unauthorized(message: &str) -> Problem {
+        Problem::new(StatusCode::UNAUTHORIZED, "invalid_request_error", message).code("invalid_api_key")
+    }
+
+    /// 404.
+    pub(super) fn not_found(message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "invalid_request_error", message).code("not_found")
+    }
+
+    /// 405.
+    pub(super) fn wrong_method() -> Problem {
+        let message = "this path does not take that method";
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error", message)
+            .code("method_not_allowed")
+    }
+
+    /// 408.
+    pub(super) fn slow_body() -> Problem {
+        let message = "the body paused for too long; send it in one go";
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "invalid_request_error", message).code("body_timeout")
+    }
+
+    /// 413.
+    pub(super) fn large_body(most: usize) -> Problem {
+        let message = format!("the body is larger than {most} bytes");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "invalid_request_error", message).code("body_too_large")
+    }
+
+    /// 415.
+    pub(super) fn not_json() -> Problem {
+        let message = "the content type must be application/json";
+        Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
+            .code("unsupported_media_type")
+    }
+
+    /// 500: our own mistake; the log has it.
+    pub(super) fn internal() -> Problem {
+        let message = "the gateway made a mistake; it is in its log under this request's id";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message).code("internal_error")
+    }
+
+    /// The same with a code.
+    #[must_use]
+    pub(super) fn code(self, code: &'static str) -> Problem {
+        Problem { code: Some(code), ..self }
+    }
+
+    /// The same with the parameter that it is about.
+    #[must_use]
+    fn about(self, param: &str) -> Problem {
+        Problem { param: Some(param.to_owned()), ..self }
+    }
+
+    /// What it says.
+    #[cfg(test)]
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The `error` member of a body or of an event.
+    pub(super) fn to_json(&self) -> Value {
+        let mut error = Map::new();
+        error.insert("message".into(), self.message.clone().into());
+        error.insert("type".into(), self.kind.into());
+        error.insert("param".into(), self.param.clone().into());
+        error.insert("code".into(), self.code.into());
+        if let Some(budget) = &self.budget {
+            error.insert("budget".into(), budget.clone());
+        }
+        json!({ "error": error })
+    }
+
+    /// 429: the budget is spent. The official SDKs would try again three times, so they are told not to.
+    fn spent(message: String, budget: Value) -> Problem {
+        let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "insufficient_quota", message);
+        Problem { budget: Some(budget), final_word: true, ..problem.code("insufficient_quota") }
+    }
+
+    fn overloaded(message: String, retry_after: Duration) -> Problem {
+        let problem =
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message).code("overloaded");
+        Problem { retry_after: Some(retry_after), ..problem }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = self.to_json().to_string();
+        let mut response = (self.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+        let headers = response.headers_mut();
+        if let Some(wait) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
+        }
+        if self.final_word {
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
+        response
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Problem {
+        let message = refusal.to_string();
+        match refusal {
+            Refusal::UnknownModel(_) => Problem::not_found(message).code("model_not_found").about("model"),
+            Refusal::TooManyChoices { .. } => Problem::invalid(None, message).about("n"),
+            Refusal::Plan(refusal) => refusal.into(),
+            Refusal::Spent(Refused::Shortfall(shortfall)) => shortfall.into(),
+            Refusal::Spent(Refused::TooLarge) => Problem::invalid(None, message).code("budget_too_large"),
+            Refusal::Spent(_) | Refusal::Ledger(_) => Problem::overloaded(message, Duration::from_secs(5)),
+            Refusal::Overloaded { retry_after } => Problem::overloaded(message, retry_after),
+            Refusal::Stopping => Problem::overloaded(message, Duration::from_secs(1)),
+            Refusal::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<Shortfall> for Problem {
+    fn from(shortfall: Shortfall) -> Problem {
+        let budget = json!({
+            "limit": shortfall.limit.to_string(),
+            "needed": shortfall.needed,
+            "left": shortfall.left,
+            "resets_at": shortfall.resets_at,
+        });
+        Problem::spent(shortfall.to_string(), budget)
+    }
+}
+
+impl From<plan::Refusal> for Problem {
+    fn from(refusal: plan::Refusal) -> Problem {
+        let message = refusal.to_string();
+        match refusal {
+            plan::Refusal::Unhealthy => Problem::overloaded(message, Duration::from_secs(5)),
+            plan::Refusal::DoesNotFit { limit, needed, left, resets_at } => {
+                let budget = json!({
+                    "limit": limit.to_string(), "needed": needed, "left": left, "resets_at": resets_at,
+                });
+                Problem::spent(message, budget)
+            }
+            other => Problem::invalid(None, message).code(other.code()),
+        }
+    }
+}
+
+/// Callers never see our insides: whose fault it was, and what they can do.
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Problem {
+        match failure.fault {
+            Fault::Caller => Problem::invalid(None, failure.message.clone())
+                .code(failure.code.unwrap_or("upstream_refused")),
+            Fault::Overload => {
+                let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
+                Problem::overloaded("the model has no room right now; try again shortly".into(), wait)
+            }
+            Fault::Timeout => {
+                let message = "the model took too long; try again, or allow it more time";
+                Problem::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message).code("upstream_timeout")
+            }
+            Fault::Backend | Fault::Credential => {
+                let message = "the model's backend failed; the operator's log has the reason";
+                Problem::new(StatusCode::BAD_GATEWAY, "server_error", message).code("upstream_failed")
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The members of a JSON object, taken one by one; what is wrong or left over is named.
+
+use serde_json::{Map, Value};
+
+use super::error::Problem;
+
+/// An object whose members are taken out as they are understood.
+#[derive(Debug)]
+pub(super) struct Fields {
+    path: String,
+    members: Map<String, Value>,
+}
+
+impl Fields {
+    /// The members of the request's body.
+    pub(super) fn of_body(members: Map<String, Value>) -> Fields {
+        Fields { path: String::new(), members }
+    }
+
+    /// The members of the object at `path`.
+    ///
+    /// # Errors
+    /// 400 where it is no object.
+    pub(super) fn of(path: &str, value: Value) -> Result<Fields, Problem> {
+        match value {
+            Value::Object(members) => Ok(Fields { path: path.to_owned(), members }),
+            _ => Err(Problem::invalid(Some(path), "must be an object")),
+        }
+    }
+
+    /// The full name of a member, as errors give it.
+    pub(super) fn name(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn wrong(&self, key: &str, must: &str) -> Problem {
+        Problem::invalid(Some(&self.name(key)), format!("must be {must}"))
+    }
+
+    /// The member, unless absent or null.
+    pub(super) fn take(&mut self, key: &str) -> Option<Value> {
+        self.members.shift_remove(key).filter(|value| !value.is_null())
+    }
+
+    /// A whole number, zero or more.
+    pub(super) fn whole(&mut self, key: &str) -> Result<Option<u64>, Problem> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        value.as_u64().map(Some).ok_or_else(|| self.wrong(key, "a whole number, zero or more"))
+    }
+
+    /// A number between two bounds.
+    pub(super) fn number(&mut self, key: &str, least: f64, most: f64) -> Result<Option<f64>, Problem> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let number = value.as_f64().filter(|number| (least..=most).contains(number));
+        number.map(Some).ok_or_else(|| self.wrong(key, &format!("a number from {least} to {most}")))
+    }
+
+    /// A text.
+    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, Problem> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(self.wrong(key, "a string")),
+        }
+    }
+
+    /// True or false.
+    pub(super) fn flag(&mut self, key: &str) -> Result<Option<bool>, Problem> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(_) => Err(self.wrong(key, "true or false")),
+        }
+    }
+
+    /// A list.
+    pub(super) fn list(&mut self, key: &str) -> Result<Option<Vec<Value>>, Problem> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Value::Array(list)) => Ok(Some(list)),
+            Some(_) => Err(self.wrong(key, "a list")),
+        }
+    }
+
+    /// The members of a member.
+    pub(super) fn fields(&mut self, key: &str) -> Result<Option<Fields>, Problem> {
+        let name = self.name(key);
+        self.take(key).map(|value| Fields::of(&name, value)).transpose()
+    }
+
+    /// Takes out every member of these names, as it is.
+    pub(super) fn pass(&mut self, keys: &[&str]) -> Map<String, Value> {
+        keys.iter().filter_map(|&key| Some((key.to_owned(), self.take(key)?))).collect()
+    }
+
+    /// Nothing may be left.
+    ///
+    /// # Errors
+    /// 400 that names a member that is not known.
+    pub(super) fn end(self) -> Result<(), Problem> {
+        let left = self.members.iter().find(|(_, value)| !value.is_null());
+        match left {
+            None => Ok(()),
+            Some((key, _)) => {
+                let name = self.name(key);
+                Err(Problem::invalid(Some(&name), "is not known here; leave it out")
+                    .code("unknown_parameter"))
+            }
+        }
+    }
+}

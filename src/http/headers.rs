@@ -1,0 +1,52 @@
+//! What every answer carries besides its body.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::ledger::Line;
+use crate::units::{Money, RequestId};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const NAME: HeaderName = HeaderName::from_static("x-ratelimit-name");
+const COST: HeaderName = HeaderName::from_static("x-cost-usd");
+const RESERVED: HeaderName = HeaderName::from_static("x-reserved-usd");
+
+fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// The request's id.
+pub(super) fn request_id(headers: &mut HeaderMap, id: RequestId) {
+    put(headers, REQUEST_ID, &id.to_string());
+}
+
+/// True where an id is there already.
+pub(super) fn has_request_id(headers: &HeaderMap) -> bool {
+    headers.contains_key(REQUEST_ID)
+}
+
+/// What it cost.
+pub(super) fn cost(headers: &mut HeaderMap, cost: Money) {
+    put(headers, COST, &cost.to_string());
+}
+
+/// What was set aside for it, while the cost is not known yet.
+pub(super) fn reserved(headers: &mut HeaderMap, reserved: Money) {
+    put(headers, RESERVED, &reserved.to_string());
+}
+
+/// The limit of which the smallest share is left.
+pub(super) fn tightest(headers: &mut HeaderMap, statement: &[Line]) {
+    let share = |line: &Line| line.left.share_of(line.max);
+    let Some(line) = statement.iter().min_by(|a, b| share(a).total_cmp(&share(b))) else { return };
+    put(headers, NAME, &line.limit.to_string());
+    put(headers, LIMIT, &line.max.number());
+    put(headers, REMAINING, &line.left.number());
+    if let Some(reset) = line.resets_at {
+        put(headers, RESET, &reset.to_string());
+    }
+}

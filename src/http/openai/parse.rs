@@ -1,0 +1,210 @@
+//! A chat completion as OpenAI's clients ask for it → the canonical request.
+
+use serde_json::{Map, Value};
+
+use crate::chat::{Message, Part, Request, Role, Sampling, Tool, ToolCall};
+use crate::http::error::Problem;
+use crate::http::fields::Fields;
+
+/// What the caller wants of the wire, apart from the answer itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Events as they come, or one object.
+    pub(crate) stream: bool,
+    /// A last chunk with usage.
+    pub(crate) include_usage: bool,
+    /// Thoughts beside the answer.
+    pub(crate) thoughts: bool,
+}
+
+/// Members that some upstreams understand and that do not change the bill.
+const PASSED: &[&str] = &[
+    "frequency_penalty",
+    "presence_penalty",
+    "logit_bias",
+    "logprobs",
+    "top_logprobs",
+    "metadata",
+    "parallel_tool_calls",
+    "prompt_cache_key",
+    "safety_identifier",
+    "user",
+    "verbosity",
+];
+
+/// The members of a body that are not about budgets; those were taken before.
+pub(super) fn request(fields: &mut Fields, model: String) -> Result<(Request, Wanted), Problem> {
+    let messages = messages(fields)?;
+    let stream = fields.flag("stream")?.unwrap_or(false);
+    let request = Request {
+        model,
+        messages,
+        sampling: sampling(fields)?,
+        choices: choices(fields)?,
+        tools: tools(fields)?,
+        tool_choice: fields.take("tool_choice"),
+        response_format: fields.take("response_format"),
+        budget: crate::chat::Budget::default(),
+        extra: extra(fields)?,
+    };
+    let wanted = Wanted { stream, include_usage: include_usage(fields)?, thoughts: true };
+    Ok((request, wanted))
+}
+
+fn choices(fields: &mut Fields) -> Result<u32, Problem> {
+    let n = fields.whole("n")?.unwrap_or(1);
+    u32::try_from(n).ok().filter(|&n| n > 0).ok_or_else(|| Problem::invalid(Some("n"), "must be at least 1"))
+}
+
+fn include_usage(fields: &mut Fields) -> Result<bool, Problem> {
+    let Some(mut options) = fields.fields("stream_options")? else { return Ok(false) };
+    let include = options.flag("include_usage")?.unwrap_or(false);
+    options.flag("include_obfuscation")?;
+    options.end()?;
+    Ok(include)
+}
+
+fn sampling(fields: &mut Fields) -> Result<Sampling, Problem> {
+    let top_k = fields.whole("top_k")?;
+    Ok(Sampling {
+        temperature: fields.number("temperature", 0.0, 2.0)?.map(narrow),
+        top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
+        top_k: top_k.map(|k| u32::try_from(k).unwrap_or(u32::MAX)),
+        seed: seed(fields)?,
+        stop: stop(fields)?,
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
+fn narrow(number: f64) -> f32 {
+    number as f32
+}
+
+/// OpenAI's seeds are signed.
+fn seed(fields: &mut Fields) -> Result<Option<u64>, Problem> {
+    let Some(value) = fields.take("seed") else { return Ok(None) };
+    let seed = value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned));
+    seed.map(Some).ok_or_else(|| Problem::invalid(Some("seed"), "must be a whole number"))
+}
+
+fn stop(fields: &mut Fields) -> Result<Vec<String>, Problem> {
+    let wrong = || Problem::invalid(Some("stop"), "must be a string or a list of up to 16 strings");
+    match fields.take("stop") {
+        None => Ok(Vec::new()),
+        Some(Value::String(text)) => Ok(vec![text]),
+        Some(Value::Array(list)) if list.len() <= 16 => {
+            list.into_iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+        }
+        Some(_) => Err(wrong()),
+    }
+}
+
+fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> {
+    // A tier, storage or built-in tools change what is billed or kept: not without the operator's word.
+    if let Some(tier) = fields.text("service_tier")? {
+        if tier != "auto" && tier != "default" {
+            return Err(Problem::invalid(Some("service_tier"), "may only be auto or default here"));
+        }
+    }
+    if fields.flag("store")? == Some(true) {
+        return Err(Problem::invalid(Some("store"), "is not offered: answers are not kept"));
+    }
+    Ok(fields.pass(PASSED))
+}
+
+fn tools(fields: &mut Fields) -> Result<Vec<Tool>, Problem> {
+    let list = fields.list("tools")?.unwrap_or_default();
+    list.into_iter().enumerate().map(|(at, declaration)| tool(at, declaration)).collect()
+}
+
+fn tool(at: usize, declaration: Value) -> Result<Tool, Problem> {
+    if declaration["type"] != "function" {
+        let param = format!("tools[{at}].type");
+        return Err(Problem::invalid(Some(&param), "must be \"function\": built-in tools are not offered"));
+    }
+    match declaration["function"]["name"].as_str() {
+        Some(name) => Ok(Tool { name: name.to_owned(), declaration }),
+        None => Err(Problem::invalid(Some(&format!("tools[{at}].function.name")), "must be a string")),
+    }
+}
+
+fn messages(fields: &mut Fields) -> Result<Vec<Message>, Problem> {
+    let list = fields.list("messages")?.unwrap_or_default();
+    if list.is_empty() {
+        return Err(Problem::invalid(Some("messages"), "must be a list with at least one message"));
+    }
+    list.into_iter().enumerate().map(|(at, value)| message(&format!("messages[{at}]"), value)).collect()
+}
+
+fn message(path: &str, value: Value) -> Result<Message, Problem> {
+    let mut fields = Fields::of(path, value)?;
+    let role = match fields.text("role")?.as_deref() {
+        Some("system" | "developer") => Role::System,
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        Some("tool") => Role::Tool,
+        _ => {
+            let must = "must be system, developer, user, assistant or tool";
+            return Err(Problem::invalid(Some(&fields.name("role")), must));
+        }
+    };
+    let tool_calls = tool_calls(&mut fields)?;
+    let content = content(&mut fields)?;
+    if content.is_empty() && tool_calls.is_empty() && role != Role::Assistant {
+        return Err(Problem::invalid(Some(&fields.name("content")), "is missing"));
+    }
+    let thought = fields.text("reasoning_content")?;
+    let thought = thought.or(fields.text("reasoning")?);
+    // What our own answers, and those of others, carry besides.
+    fields.pass(&["refusal", "annotations", "audio", "function_call", "reasoning_details"]);
+    let message = Message {
+        role,
+        content,
+        thought,
+        tool_calls,
+        tool_call_id: fields.text("tool_call_id")?,
+        name: fields.text("name")?,
+    };
+    fields.end()?;
+    Ok(message)
+}
+
+fn content(fields: &mut Fields) -> Result<Vec<Part>, Problem> {
+    let path = fields.name("content");
+    match fields.take("content") {
+        None => Ok(Vec::new()),
+        Some(Value::String(text)) => Ok(vec![Part::Text(text)]),
+        Some(Value::Array(parts)) => {
+            parts.into_iter().enumerate().map(|(at, part)| content_part(&path, at, part)).collect()
+        }
+        Some(_) => Err(Problem::invalid(Some(&path), "must be a string or a list of parts")),
+    }
+}
+
+fn content_part(path: &str, at: usize, part: Value) -> Result<Part, Problem> {
+    match part["type"].as_str() {
+        Some("text") => match part["text"].as_str() {
+            Some(text) => Ok(Part::Text(text.to_owned())),
+            None => Err(Problem::invalid(Some(&format!("{path}[{at}].text")), "must be a string")),
+        },
+        Some(_) => Ok(Part::Other(part)),
+        None => Err(Problem::invalid(Some(&format!("{path}[{at}].type")), "must be a string")),
+    }
+}
+
+fn tool_calls(fields: &mut Fields) -> Result<Vec<ToolCall>, Problem> {
+    let path = fields.name("tool_calls");
+    let list = fields.list("tool_calls")?.unwrap_or_default();
+    let call = |(at, call): (usize, Value)| {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let (id, function) = (text(&call["id"]), &call["function"]);
+        match (id, text(&function["name"]), text(&function["arguments"])) {
+            (Some(id), Some(name), Some(arguments)) => Ok(ToolCall { id, name, arguments }),
+            _ => {
+                let must = "must have id, function.name and function.arguments, all strings";
+                Err(Problem::invalid(Some(&format!("{path}[{at}]")), must))
+            }
+        }
+    };
+    list.into_iter().enumerate().map(call).collect()
+}

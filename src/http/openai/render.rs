@@ -1,0 +1,150 @@
+//! Budgets, usage and answers out, as one object.
+
+use serde_json::{Map, Value, json};
+
+use crate::catalog::Spent;
+use crate::chat::{Event, ToolCallDelta};
+use crate::gateway::{Receipt, Settled};
+use crate::units::{RequestId, Timestamp, Tokens};
+
+/// What one choice has said so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Said {
+    thought: String,
+    answer: String,
+    tool_calls: Vec<Value>,
+}
+
+impl Said {
+    pub(crate) fn push(&mut self, event: Event) {
+        match event {
+            Event::Thought(text) => self.thought.push_str(&text),
+            Event::Answer(text) => self.answer.push_str(&text),
+            Event::ToolCall(delta) => self.call(delta),
+        }
+    }
+
+    fn call(&mut self, delta: ToolCallDelta) {
+        let at = usize::try_from(delta.index).unwrap_or(usize::MAX);
+        if at > self.tool_calls.len() {
+            return;
+        }
+        if at == self.tool_calls.len() {
+            let function = json!({ "name": delta.name.unwrap_or_default(), "arguments": "" });
+            let id = delta.id.unwrap_or_default();
+            self.tool_calls.push(json!({ "id": id, "type": "function", "function": function }));
+        }
+        if let Value::String(arguments) = &mut self.tool_calls[at]["function"]["arguments"] {
+            arguments.push_str(&delta.arguments);
+        }
+    }
+
+    fn message(self, thoughts: bool, mirror: bool) -> Value {
+        let mut message = Map::new();
+        message.insert("role".into(), "assistant".into());
+        let silent = self.answer.is_empty() && !self.tool_calls.is_empty();
+        message.insert("content".into(), if silent { Value::Null } else { self.answer.into() });
+        message.insert("refusal".into(), Value::Null);
+        if thoughts && !self.thought.is_empty() {
+            if mirror {
+                message.insert("reasoning".into(), self.thought.clone().into());
+            }
+            message.insert("reasoning_content".into(), self.thought.into());
+        }
+        if !self.tool_calls.is_empty() {
+            message.insert("tool_calls".into(), self.tool_calls.into());
+        }
+        message.into()
+    }
+}
+
+/// How the answer is to look.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) thoughts: bool,
+    pub(crate) mirror: bool,
+}
+
+/// The whole answer as one `chat.completion`.
+pub(crate) fn completion(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) -> Value {
+    let choices = said.into_iter().zip(&receipt.choices).enumerate().map(|(index, (said, settled))| {
+        json!({
+            "index": index,
+            "message": said.message(look.thoughts, look.mirror),
+            "logprobs": null,
+            "finish_reason": settled.finish.word(),
+        })
+    });
+    json!({
+        "id": completion_id(receipt.id),
+        "object": "chat.completion",
+        "created": created.as_seconds(),
+        "model": &*receipt.model,
+        "choices": choices.collect::<Vec<_>>(),
+        "usage": usage(receipt),
+        "budget": budget(receipt),
+    })
+}
+
+/// `chatcmpl-` and the request's id.
+pub(super) fn completion_id(id: RequestId) -> String {
+    id.to_string().replacen("req_", "chatcmpl-", 1)
+}
+
+/// The delivered choices, summed; the prompt once.
+pub(super) fn usage(receipt: &Receipt) -> Value {
+    let total = |count: fn(&Spent) -> Tokens| -> Tokens {
+        receipt.choices.iter().map(|choice| count(&choice.spent)).sum()
+    };
+    let prompt = receipt.choices.first().map_or(Tokens::ZERO, |choice| choice.spent.prompt);
+    let completion = total(Spent::completion);
+    json!({
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "completion_tokens_details": { "reasoning_tokens": total(|spent| spent.thinking) },
+    })
+}
+
+/// The `budget` member: what was given, what was used, what it cost, and why.
+pub(super) fn budget(receipt: &Receipt) -> Value {
+    let mut budget = Map::new();
+    budget.insert("id".into(), receipt.id.to_string().into());
+    budget.insert("model".into(), (*receipt.model).into());
+    budget.insert("enforced".into(), receipt.class.word().into());
+    if let [only] = &receipt.choices[..] {
+        budget.extend(phases(receipt, only));
+    } else {
+        let each = receipt.choices.iter().map(|choice| Value::Object(phases(receipt, choice)));
+        budget.insert("choices".into(), each.collect::<Vec<_>>().into());
+    }
+    budget.insert("other".into(), other(receipt));
+    budget.insert("cost_usd".into(), receipt.cost.to_string().into());
+    budget.insert("reserved_usd".into(), receipt.reserved.to_string().into());
+    let estimated = receipt.choices.iter().any(|choice| choice.spent.estimated);
+    budget.insert("estimated".into(), estimated.into());
+    budget.insert("why".into(), receipt.why.clone().into());
+    budget.into()
+}
+
+fn phases(receipt: &Receipt, choice: &Settled) -> Map<String, Value> {
+    let spent = &choice.spent;
+    let thinking =
+        json!({ "budget": receipt.thinking, "used": spent.thinking, "ended": spent.thinking_ended });
+    let solution =
+        json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended });
+    let overhead = json!(spent.overhead);
+    [("thinking", thinking), ("solution", solution), ("overhead_tokens", overhead)]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
+}
+
+/// What was billed and not delivered: prompts read again, discarded tokens, failed attempts.
+fn other(receipt: &Receipt) -> Value {
+    let again = receipt.choices.iter().skip(1).map(|choice| choice.spent.prompt).sum::<Tokens>();
+    let each = |spent: &Spent| spent.prompt_again + spent.other;
+    let tokens = receipt.choices.iter().map(|choice| each(&choice.spent)).sum::<Tokens>() + again;
+    let attempts: u32 = receipt.choices.iter().map(|choice| choice.spent.other_attempts).sum();
+    json!({ "attempts": attempts + receipt.attempts, "tokens": tokens })
+}

@@ -1,0 +1,113 @@
+//! The small pages: models, allowance, health, metrics.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::catalog::{Catalog, Model};
+use crate::ledger::Line;
+use crate::units::{Timestamp, Unit};
+
+use super::auth;
+use super::error::Problem;
+use super::router::Service;
+
+fn page(value: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}
+
+/// `GET /v1/models`: real models and routes.
+pub(super) async fn models(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    auth::tenant(&service.keys, &headers)?;
+    Ok(page(&json!({ "object": "list", "data": listing(service.gateway.catalog()) })))
+}
+
+/// `GET /v1/models/{id}`; names may have slashes.
+pub(super) async fn model(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    auth::tenant(&service.keys, &headers)?;
+    let found = listing(service.gateway.catalog()).into_iter().find(|model| model["id"] == name.as_str());
+    let missing = || Problem::not_found(format!("there is no model {name:?}")).code("model_not_found");
+    found.map(|model| page(&model)).ok_or_else(missing)
+}
+
+fn listing(catalog: &Catalog) -> Vec<Value> {
+    let models = catalog.models.values().map(|model| real(model));
+    let routes = catalog.routes.values().map(|route| {
+        let members: Vec<&str> = catalog.candidates(route).map(|model| &*model.name).collect();
+        json!({ "id": &*route.name, "object": "model", "created": 0, "owned_by": "stint", "route": members })
+    });
+    routes.chain(models).collect()
+}
+
+fn real(model: &Model) -> Value {
+    let price = model.prices.map(
+        |prices| json!({ "input_usd_per_million": prices.input, "output_usd_per_million": prices.output }),
+    );
+    json!({
+        "id": &*model.name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "stint",
+        "context_length": model.context,
+        "thinking_max": model.thinking_max,
+        "enforced": model.class.word(),
+        "capabilities": model.capabilities.iter().map(|capability| capability.word()).collect::<Vec<_>>(),
+        "price": price,
+    })
+}
+
+/// `GET /v1/allowance`: what this key has left.
+pub(super) async fn allowance(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let tenant = auth::tenant(&service.keys, &headers)?;
+    let statement = service.gateway.statement(&tenant, Timestamp::now());
+    Ok(page(&json!({ "limits": statement.iter().map(limit).collect::<Vec<_>>() })))
+}
+
+fn limit(line: &Line) -> Value {
+    let unit = match line.limit.unit {
+        Unit::Money => "usd",
+        Unit::Thinking => "tokens",
+    };
+    json!({
+        "limit": line.limit.to_string(),
+        "unit": unit,
+        "max": line.max,
+        "spent": line.spent,
+        "reserved": line.reserved,
+        "left": line.left,
+        "resets_at": line.resets_at,
+    })
+}
+
+/// `GET /healthz`: the process is alive.
+pub(super) async fn healthz() -> &'static str {
+    "alive\n"
+}
+
+/// `GET /readyz`: new requests can be served.
+pub(super) async fn readyz(State(service): State<Arc<Service>>) -> (StatusCode, &'static str) {
+    match service.gateway.is_ready() {
+        true => (StatusCode::OK, "ready\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down, or the ledger cannot record\n"),
+    }
+}
+
+/// `GET /metrics`.
+pub(super) async fn metrics(State(service): State<Arc<Service>>) -> Response {
+    (service.refresh)();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], service.metrics.text())
+        .into_response()
+}

@@ -1,0 +1,112 @@
+//! The route table.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::gateway::Gateway;
+use crate::metrics::Metrics;
+use crate::tenant::Keys;
+use crate::units::RequestId;
+
+use super::error::Problem;
+use super::{Settings, chat, headers, pages};
+
+/// What the handlers ask.
+pub struct Service {
+    /// Limits and words of the wire.
+    pub settings: Settings,
+    /// Who may ask.
+    pub keys: Keys,
+    /// Who answers.
+    pub gateway: Gateway,
+    /// What Prometheus sees.
+    pub metrics: Arc<Metrics>,
+    /// Brings the series up to date that are read rather than counted, before they are shown.
+    pub refresh: Box<dyn Fn() + Send + Sync>,
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// The API; with the monitoring pages where those have no listener of their own.
+pub fn api(service: &Arc<Service>) -> Router {
+    let routes = Router::new()
+        .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/models", get(pages::models))
+        .route("/v1/models/{*name}", get(pages::model))
+        .route("/v1/allowance", get(pages::allowance))
+        .with_state(service.clone());
+    let routes = match service.settings.metrics_listen {
+        Some(_) => routes,
+        None => routes.merge(monitoring_routes(service)),
+    };
+    finish(routes)
+}
+
+/// `/metrics`, `/healthz` and `/readyz` alone.
+pub fn monitoring(service: &Arc<Service>) -> Router {
+    finish(monitoring_routes(service))
+}
+
+fn monitoring_routes(service: &Arc<Service>) -> Router {
+    Router::new()
+        .route("/metrics", get(pages::metrics))
+        .route("/healthz", get(pages::healthz))
+        .route("/readyz", get(pages::readyz))
+        .with_state(service.clone())
+}
+
+/// Errors in the API's own form wherever they come from, an id on every answer, and exactly one host.
+fn finish(routes: Router) -> Router {
+    routes
+        .fallback(async || Problem::not_found("there is no such path; the API is under /v1"))
+        .method_not_allowed_fallback(async || Problem::wrong_method())
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn(frame))
+}
+
+async fn frame(request: Request<Body>, next: Next) -> Response {
+    let id = RequestId::new();
+    let mut response = match one_host(request.headers(), &request) {
+        true => next.run(request).await,
+        false => {
+            Problem::invalid(None, "there must be exactly one Host header").code("bad_host").into_response()
+        }
+    };
+    if !headers::has_request_id(response.headers()) {
+        headers::request_id(response.headers_mut(), id);
+    }
+    response
+}
+
+/// A proxy and we must not disagree about whom a request is for.
+fn one_host(headers: &HeaderMap, request: &Request<Body>) -> bool {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (host, authority) = (hosts.next(), request.uri().authority());
+    if hosts.next().is_some() {
+        return false;
+    }
+    match (host, authority) {
+        (Some(host), Some(authority)) => host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()),
+        (None, None) => false,
+        _ => true,
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the layer's signature")]
+fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
+    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(panic = text.unwrap_or("of an unknown kind"), "a handler panicked");
+    Problem::internal().into_response()
+}

@@ -1,0 +1,151 @@
+//! The accept loop: our own, because it has the limits and deadlines that `axum::serve` lacks.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::metrics::Metrics;
+use crate::tasks::Tasks;
+
+use super::Settings;
+use super::connection::Connection;
+
+/// Kernel memory for bytes that a caller has not taken yet; the rest waits in the flight's bounded channel.
+const SEND_BUFFER: usize = 128 * 1024;
+/// How long to wait after the system had no room for another connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A bound listener.
+#[derive(Debug)]
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// Opens a listener.
+///
+/// # Errors
+/// When the address cannot be had; the error names it.
+pub fn bind(address: SocketAddr) -> io::Result<Bound> {
+    let open = || -> io::Result<Bound> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        socket.set_nonblocking(true)?;
+        socket.set_send_buffer_size(SEND_BUFFER)?;
+        socket.bind(&address.into())?;
+        socket.listen(1024)?;
+        let listener = TcpListener::from_std(socket.into())?;
+        let address = listener.local_addr()?;
+        Ok(Bound { listener, address })
+    };
+    open().map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
+}
+
+impl Bound {
+    /// Where it listens; the port is a real one, also where 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Serves one router on one listener.
+#[derive(Debug)]
+pub struct Server {
+    settings: Settings,
+    metrics: Arc<Metrics>,
+    tasks: Tasks,
+    places: Arc<Semaphore>,
+}
+
+impl Server {
+    /// A server within these limits.
+    pub fn new(settings: Settings, metrics: Arc<Metrics>, tasks: Tasks) -> Server {
+        let places = Arc::new(Semaphore::new(settings.connections_max));
+        Server { settings, metrics, tasks, places }
+    }
+
+    /// Accepts until shutdown begins. Connections run on as tasks and end by themselves when they are idle.
+    pub async fn serve(self, bound: Bound, router: Router) {
+        let stopping = self.tasks.stopping();
+        tokio::pin!(stopping);
+        loop {
+            // A full house does not accept; callers wait in the kernel's queue.
+            let place = tokio::select! {
+                () = &mut stopping => return,
+                place = self.places.clone().acquire_owned() => place,
+            };
+            let Ok(place) = place else { return };
+            let accepted = tokio::select! {
+                () = &mut stopping => return,
+                accepted = bound.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => self.connect(stream, router.clone(), place),
+                Err(error) => {
+                    tracing::warn!(%error, "no connection could be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn connect(&self, stream: TcpStream, router: Router, place: OwnedSemaphorePermit) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection was gone before it began");
+            return;
+        }
+        let io = TokioIo::new(Connection::new(stream, self.settings.write_timeout));
+        let builder = self.builder();
+        let (stopping, cut_off) = (self.tasks.stopping(), self.tasks.being_cut_off());
+        let open = self.metrics.connections.clone();
+        self.tasks.spawn(async move {
+            open.inc();
+            let connection = builder.serve_connection(io, TowerToHyperService::new(router));
+            tokio::pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = stopping => {
+                    connection.as_mut().graceful_shutdown();
+                    // Dropping a connection hangs up its flights, which settles them.
+                    tokio::select! {
+                        ended = connection.as_mut() => ended,
+                        () = cut_off => Ok(()),
+                    }
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended badly");
+            }
+            open.dec();
+            drop(place);
+        });
+    }
+
+    fn builder(&self) -> Builder<TokioExecutor> {
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.settings.head_timeout)
+            .max_headers(self.settings.headers_max)
+            .max_buf_size(self.settings.head_max.max(8192));
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(100)
+            .max_header_list_size(u32::try_from(self.settings.head_max).unwrap_or(u32::MAX))
+            .max_pending_accept_reset_streams(20)
+            .keep_alive_interval(Some(self.settings.head_timeout))
+            .keep_alive_timeout(self.settings.head_timeout);
+        builder
+    }
+}

@@ -1,0 +1,38 @@
+//! What the wire needs to know.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::units::Effort;
+
+/// Listeners, limits and deadlines of the HTTP server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Where the API is served.
+    pub listen: SocketAddr,
+    /// Where `/metrics`, `/healthz` and `/readyz` are served; on the API's listener when absent.
+    pub metrics_listen: Option<SocketAddr>,
+    /// The most connections at once.
+    pub connections_max: usize,
+    /// The most bytes of a request's body.
+    pub body_max: usize,
+    /// The most header lines of a request.
+    pub headers_max: usize,
+    /// The most bytes of a request's head.
+    pub head_max: usize,
+    /// How long a request's head may take, and how long a kept connection may stay idle.
+    pub head_timeout: Duration,
+    /// How long a body may pause.
+    pub body_timeout: Duration,
+    /// How long a caller may take no bytes of an answer before it is given up.
+    pub write_timeout: Duration,
+    /// How long shutdown waits for answers that are running.
+    pub drain: Duration,
+    /// How often a silent stream carries a comment.
+    pub heartbeat: Duration,
+    /// Mirrors `reasoning_content` to `reasoning`.
+    pub mirror_reasoning: bool,
+    /// What the words of `reasoning_effort` mean.
+    pub efforts: BTreeMap<String, Effort>,
+}

@@ -1,0 +1,204 @@
+//! The handle: the account machine behind a lock, and the way to the journal.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::catalog::{Allowance, WorstCase};
+use crate::tasks::Tasks;
+use crate::tenant::Tenant;
+use crate::units::{Money, RequestId, Timestamp};
+
+use super::account::WINDOWS;
+use super::queue::{Answer, OnFailure, Queue};
+use super::writer::Writer;
+use super::{
+    AccountId, Accounts, Amounts, Claim, Closed, Dispatched, Entry, How, Journal, JournalError, LedgerError,
+    LedgerStats, Line, Observer, Refused, Reservation, Resolved, Settings, SettlementDetail, Settling,
+    Totals,
+};
+
+/// The ledger. Clones share it.
+#[derive(Clone)]
+pub struct Ledger {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Never held across an await. Where both locks are held, this one was taken first.
+    accounts: Mutex<Accounts>,
+    queue: Arc<Queue>,
+    observer: Arc<dyn Observer>,
+    settings: Settings,
+}
+
+impl Ledger {
+    /// Opens the books: posts whole what was dispatched and never resolved, and sums up what was spent.
+    ///
+    /// No account may reserve before it is declared.
+    pub async fn open(
+        tasks: &Tasks,
+        journal: Arc<dyn Journal>,
+        observer: Arc<dyn Observer>,
+        settings: Settings,
+        now: Timestamp,
+    ) -> Result<Ledger, LedgerError> {
+        let accounts = recover(&*journal, settings.batch_max, now).await?;
+        let queue = Arc::new(Queue::new(settings));
+        let writer = Writer { queue: queue.clone(), journal, observer: observer.clone(), settings };
+        tasks.spawn(writer.run(tasks.clone()));
+        Ok(Ledger { inner: Arc::new(Inner { accounts: Mutex::new(accounts), queue, observer, settings }) })
+    }
+
+    /// Puts these tenants and their limits in force, at once. Others may finish what they began and no more.
+    pub fn declare<'a>(&self, tenants: impl IntoIterator<Item = &'a Tenant>) {
+        self.accounts().declare(tenants);
+    }
+
+    /// Sets the worst case aside in memory, under every limit of the account or under none.
+    pub fn reserve(&self, claim: Claim) -> Result<Reservation, Refused> {
+        let (id, prices) = (claim.id, claim.prices);
+        self.accounts().reserve(claim)?;
+        Ok(Reservation::new(self.clone(), id, prices))
+    }
+
+    /// Resolves every reservation whose time is over; says how many. To be called now and then: a guard that was
+    /// leaked is found by nobody else.
+    pub fn expire(&self, now: Timestamp) -> usize {
+        let mut accounts = self.accounts();
+        let closed = accounts.expire(now);
+        for one in closed.iter().filter(|one| !one.entries.is_empty()) {
+            drop(self.inner.queue.push(one.entries.clone(), OnFailure::Retry));
+        }
+        drop(accounts);
+        closed.iter().for_each(|one| self.tell(one));
+        closed.len()
+    }
+
+    /// What is left under the tightest limit of each unit.
+    pub fn allowance(&self, account: &AccountId, now: Timestamp) -> Allowance {
+        self.accounts().allowance(account, now)
+    }
+
+    /// How every limit of the account stands.
+    pub fn statement(&self, account: &AccountId, now: Timestamp) -> Vec<Line> {
+        self.accounts().statement(account, now)
+    }
+
+    /// Every account over all time, by name.
+    pub fn totals(&self) -> Vec<Totals> {
+        self.accounts().totals()
+    }
+
+    /// How many reservations are open.
+    pub fn open_reservations(&self) -> usize {
+        self.accounts().open()
+    }
+
+    /// The state of the way to the journal.
+    pub fn stats(&self) -> LedgerStats {
+        self.inner.queue.stats()
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, Accounts> {
+        self.inner.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn held(&self, id: RequestId) -> Amounts {
+        self.accounts().held(id).unwrap_or_default()
+    }
+
+    /// Queues the row of a dispatch. From here on it may become durable, whatever happens to the caller.
+    pub(super) fn dispatch(&self, id: RequestId) -> Result<Answer, LedgerError> {
+        let mut accounts = self.accounts();
+        self.inner.queue.admit()?;
+        let entry = accounts.dispatch(id)?;
+        Ok(self.inner.queue.push(vec![entry], OnFailure::Tell))
+    }
+
+    pub(super) fn dispatched(&self, id: RequestId) -> Result<(), LedgerError> {
+        Ok(self.accounts().dispatched(id)?)
+    }
+
+    /// Sets more aside; what has to be awaited, if the reservation is dispatched.
+    pub(super) fn extend(&self, id: RequestId, more: WorstCase) -> Result<Option<Answer>, LedgerError> {
+        let mut accounts = self.accounts();
+        self.inner.queue.admit()?;
+        let entry = accounts.extend(id, more)?;
+        Ok(entry.map(|entry| self.inner.queue.push(vec![entry], OnFailure::Tell)))
+    }
+
+    pub(super) fn renew(&self, id: RequestId, expires: Timestamp) -> Result<(), LedgerError> {
+        Ok(self.accounts().renew(id, expires)?)
+    }
+
+    /// Waits for a commit, a bounded time.
+    pub(super) async fn durable(&self, answer: Answer) -> Result<(), LedgerError> {
+        match tokio::time::timeout(self.inner.settings.dispatch_max, answer).await {
+            Ok(Ok(committed)) => Ok(committed?),
+            Ok(Err(_)) => Err(LedgerError::Closed),
+            Err(_) => Err(LedgerError::Stalled),
+        }
+    }
+
+    /// Resolves a reservation in memory and queues what has to be journalled.
+    pub(super) fn resolve(&self, close: impl FnOnce(&mut Accounts) -> Option<Closed>) -> Settling {
+        let mut accounts = self.accounts();
+        let closed = close(&mut accounts);
+        let entries = closed.as_ref().map(|closed| closed.entries.clone());
+        let nothing_to_write = entries.as_ref().is_some_and(Vec::is_empty);
+        // Where it was resolved before, an empty job waits for that earlier result.
+        let push = || self.inner.queue.push(entries.unwrap_or_default(), OnFailure::Retry);
+        let answer = if nothing_to_write { None } else { Some(push()) };
+        drop(accounts);
+        if let Some(closed) = &closed {
+            self.tell(closed);
+        }
+        Settling::new(closed.map_or(Money::ZERO, |closed| closed.overrun.money), answer)
+    }
+
+    fn tell(&self, closed: &Closed) {
+        if closed.overrun != Amounts::ZERO {
+            let (request, overrun) = (closed.id, closed.overrun);
+            tracing::error!(%request, ?overrun, "an upstream took more than was reserved for it");
+        }
+        if closed.how == How::Expired {
+            tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted whole");
+        }
+        self.inner.observer.resolved(closed);
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+async fn recover(journal: &dyn Journal, batch_max: usize, now: Timestamp) -> Result<Accounts, JournalError> {
+    let abandoned = journal.unresolved().await?;
+    if !abandoned.is_empty() {
+        tracing::warn!(count = abandoned.len(), "posting whole what was dispatched and never settled");
+    }
+    let entries: Vec<Entry> = abandoned.into_iter().map(|row| posted_whole(row, now)).collect();
+    for batch in entries.chunks(batch_max.max(1)) {
+        journal.append(batch).await?;
+    }
+    let mut accounts = Accounts::default();
+    for window in WINDOWS {
+        accounts.recover(window, &journal.spent(window.start(now)).await?, now);
+    }
+    Ok(accounts)
+}
+
+fn posted_whole(row: Dispatched, at: Timestamp) -> Entry {
+    let Dispatched { id, account, held, admitted, .. } = row;
+    let (how, overrun) = (How::Expired, Amounts::ZERO);
+    let detail = SettlementDetail::abandoned();
+    Entry::Resolved(Resolved { id, account, admitted, at, how, spent: held, overrun, detail })
+}

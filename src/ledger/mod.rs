@@ -1,0 +1,36 @@
+//! Accounts, reservations and windows: the two-phase transfer.
+//!
+//! A worst case is reserved in memory, made durable just before anything is sent, and resolved exactly once:
+//! settled, voided or expired. The account machine is pure; the journal stands behind a trait and one writer
+//! commits to it in groups.
+
+mod account;
+mod accounts;
+mod amounts;
+#[cfg(test)]
+pub(crate) mod conformance;
+mod error;
+mod journal;
+#[expect(clippy::module_inception, reason = "the handle is what the module is named for")]
+mod ledger;
+mod memory;
+mod open;
+mod queue;
+mod reservation;
+mod settings;
+mod statement;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use accounts::{Accounts, Claim};
+pub use amounts::{AccountId, Amounts};
+pub use error::{JournalError, LedgerError, Refused, Shortfall};
+pub use journal::{Dispatched, Entry, Extended, How, Journal, Resolved, SettlementDetail, Total};
+pub use ledger::Ledger;
+pub use memory::MemoryJournal;
+pub use open::Closed;
+pub use reservation::{Receipt, Reservation, Settling};
+pub use settings::{LedgerStats, Observer, Settings};
+pub use statement::{Line, Totals};

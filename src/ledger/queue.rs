@@ -1,0 +1,177 @@
+//! The way to the journal: what waits for the writer, and whether more may come.
+//!
+//! It is bounded although resolutions are never turned away: there is at most one for each dispatch, and
+//! dispatches are refused when too much waits.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Duration, Instant};
+
+use crate::tasks::Tasks;
+use crate::units::RequestId;
+
+use super::{Entry, JournalError, LedgerError, LedgerStats, Settings};
+
+/// How a job's commit went.
+pub(super) type Answer = oneshot::Receiver<Result<(), JournalError>>;
+
+/// What becomes of a job whose commit failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnFailure {
+    /// The caller is told, and does without.
+    Tell,
+    /// It is tried until it succeeds.
+    Retry,
+}
+
+/// Entries that belong together.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) entries: Vec<Entry>,
+    on_failure: OnFailure,
+    answer: oneshot::Sender<Result<(), JournalError>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Queue {
+    settings: Settings,
+    state: Mutex<State>,
+    arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// Dispatched and not resolved: the writer must not end before they are.
+    unresolved: HashSet<RequestId>,
+    committing_since: Option<Instant>,
+    is_failing: bool,
+    is_closed: bool,
+    stats: LedgerStats,
+}
+
+impl Queue {
+    pub(super) fn new(settings: Settings) -> Queue {
+        Queue { settings, state: Mutex::default(), arrived: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something new may be dispatched or extended.
+    pub(super) fn admit(&self) -> Result<(), LedgerError> {
+        let state = self.state();
+        if state.is_closed {
+            return Err(LedgerError::Closed);
+        }
+        if state.is_stalled(&self.settings) { Err(LedgerError::Stalled) } else { Ok(()) }
+    }
+
+    /// Puts a job in line. Never waits; with no entries it is answered when all before it are durable.
+    pub(super) fn push(&self, entries: Vec<Entry>, on_failure: OnFailure) -> Answer {
+        let (answer, receiver) = oneshot::channel();
+        let mut state = self.state();
+        for entry in &entries {
+            match entry {
+                Entry::Dispatched(row) => drop(state.unresolved.insert(row.id)),
+                Entry::Resolved(row) => drop(state.unresolved.remove(&row.id)),
+                Entry::Extended(_) => {}
+            }
+        }
+        state.stats.pending += usize::from(on_failure == OnFailure::Retry);
+        state.jobs.push_back(Job { entries, on_failure, answer });
+        drop(state);
+        self.arrived.notify_one();
+        receiver
+    }
+
+    /// Nothing new will come: the writer ends when it has written what is there.
+    pub(super) fn close(&self) {
+        self.state().is_closed = true;
+        self.arrived.notify_one();
+    }
+
+    /// What arrived while the last commit ran; nothing, once all is written and nothing can come any more.
+    pub(super) async fn next(&self, tasks: &Tasks) -> Option<Vec<Job>> {
+        loop {
+            let arrived = self.arrived.notified();
+            match self.take(tasks.is_stopping()) {
+                Take::Batch(batch) => return Some(batch),
+                Take::End => return None,
+                Take::Wait => {}
+            }
+            tokio::select! {
+                () = arrived => {}
+                () = tasks.stopping(), if !tasks.is_stopping() => {}
+            }
+        }
+    }
+
+    fn take(&self, is_stopping: bool) -> Take {
+        let mut state = self.state();
+        if state.jobs.is_empty() {
+            state.is_closed |= is_stopping && state.unresolved.is_empty();
+            return if state.is_closed { Take::End } else { Take::Wait };
+        }
+        let size = state.jobs.len().min(self.settings.batch_max.max(1));
+        state.committing_since = Some(Instant::now());
+        Take::Batch(state.jobs.drain(..size).collect())
+    }
+
+    pub(super) fn committed(&self, batch: Vec<Job>, entries: usize, took: Duration) {
+        let mut state = self.state();
+        (state.committing_since, state.is_failing) = (None, false);
+        if entries > 0 {
+            state.stats.commits += 1;
+            state.stats.last_commit = took;
+        }
+        state.stats.entries += u64::try_from(entries).unwrap_or(u64::MAX);
+        state.stats.pending -= batch.iter().filter(|job| job.on_failure == OnFailure::Retry).count();
+        drop(state);
+        for job in batch {
+            // Nobody may be waiting any more.
+            let _ = job.answer.send(Ok(()));
+        }
+    }
+
+    /// Puts back what must not be lost, in its old place, and tells the others.
+    pub(super) fn failed(&self, batch: Vec<Job>, error: &JournalError) {
+        let (kept, told): (Vec<Job>, Vec<Job>) =
+            batch.into_iter().partition(|job| job.on_failure == OnFailure::Retry);
+        let mut state = self.state();
+        (state.committing_since, state.is_failing) = (None, true);
+        state.stats.failures += 1;
+        for job in kept.into_iter().rev() {
+            state.jobs.push_front(job);
+        }
+        drop(state);
+        for job in told {
+            let _ = job.answer.send(Err(error.clone()));
+        }
+    }
+
+    pub(super) fn stats(&self) -> LedgerStats {
+        let state = self.state();
+        let (stalled, unresolved) = (state.is_stalled(&self.settings), state.unresolved.len());
+        LedgerStats { stalled, unresolved, ..state.stats }
+    }
+}
+
+enum Take {
+    Batch(Vec<Job>),
+    Wait,
+    End,
+}
+
+impl State {
+    /// A journal that failed and has nothing left to retry is tried with the next dispatch.
+    fn is_stalled(&self, settings: &Settings) -> bool {
+        let running = self.committing_since.map_or(Duration::ZERO, |since| since.elapsed());
+        self.jobs.len() >= settings.pending_max
+            || (self.is_failing && self.stats.pending > 0)
+            || running > settings.stall_max
+    }
+}

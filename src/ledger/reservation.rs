@@ -1,0 +1,129 @@
+//! The guard of what was set aside, and what becomes of it.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::catalog::{Prices, WorstCase};
+use crate::units::{Money, RequestId, Timestamp, Tokens};
+
+use super::queue::Answer;
+use super::{Amounts, Ledger, LedgerError, SettlementDetail};
+
+/// Money and thinking tokens set aside for one request; resolved exactly once.
+///
+/// Dropped unresolved, it gives everything back if nothing can have been sent, and is posted whole otherwise.
+#[must_use = "an unresolved reservation is resolved where it is dropped"]
+pub struct Reservation {
+    ledger: Ledger,
+    id: RequestId,
+    prices: Option<Prices>,
+    is_open: bool,
+}
+
+/// A resolution on its way to the journal. It gets there whether anybody waits or not.
+#[derive(Debug)]
+pub struct Settling {
+    overrun: Money,
+    answer: Option<Answer>,
+}
+
+/// What came of settling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receipt {
+    /// What was billed beyond the reservation.
+    pub overrun: Money,
+    /// False where the journal took longer than the patience; it will be journalled still.
+    pub journalled: bool,
+}
+
+impl Reservation {
+    pub(super) fn new(ledger: Ledger, id: RequestId, prices: Option<Prices>) -> Reservation {
+        Reservation { ledger, id, prices, is_open: true }
+    }
+
+    /// For which request.
+    pub fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// The prices in force when it was made, at which it is to be settled.
+    pub fn prices(&self) -> Option<Prices> {
+        self.prices
+    }
+
+    /// All that is set aside, extensions included; nothing, once it has expired.
+    pub fn held(&self) -> Amounts {
+        self.ledger.held(self.id)
+    }
+
+    /// Makes it durable, just before the first byte goes upstream. Nothing may be sent unless this succeeds.
+    ///
+    /// If it fails or is dropped halfway, it may be tried again.
+    pub async fn dispatch(&mut self) -> Result<(), LedgerError> {
+        let answer = self.ledger.dispatch(self.id)?;
+        self.ledger.durable(answer).await?;
+        self.ledger.dispatched(self.id)
+    }
+
+    /// Sets more aside, durably where it is dispatched already.
+    ///
+    /// If only the journal fails, the money stays set aside, since the row may be durable; it must not be used.
+    pub async fn extend(&mut self, more: WorstCase) -> Result<(), LedgerError> {
+        match self.ledger.extend(self.id, more)? {
+            Some(answer) => self.ledger.durable(answer).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Puts off the expiry.
+    pub fn renew(&mut self, expires: Timestamp) -> Result<(), LedgerError> {
+        self.ledger.renew(self.id, expires)
+    }
+
+    /// Charges what was used. Balances change at once; it cannot fail.
+    pub fn settle(mut self, cost: Money, thinking: Tokens, detail: SettlementDetail) -> Settling {
+        self.is_open = false;
+        let spent = Amounts { money: cost, thinking };
+        self.ledger.resolve(|accounts| accounts.settle(self.id, spent, detail, Timestamp::now()))
+    }
+
+    /// Gives everything back: nothing was sent, or nothing was billed.
+    pub fn void(mut self) -> Settling {
+        self.is_open = false;
+        self.ledger.resolve(|accounts| accounts.void(self.id, Timestamp::now()))
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reservation({})", self.id)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.is_open {
+            drop(self.ledger.resolve(|accounts| accounts.abandon(self.id, Timestamp::now())));
+        }
+    }
+}
+
+impl Settling {
+    pub(super) fn new(overrun: Money, answer: Option<Answer>) -> Settling {
+        Settling { overrun, answer }
+    }
+
+    /// What was billed beyond the reservation.
+    pub fn overrun(&self) -> Money {
+        self.overrun
+    }
+
+    /// Waits until it is durable, at most so long.
+    pub async fn journalled(self, patience: Duration) -> Receipt {
+        let journalled = match self.answer {
+            None => true,
+            Some(answer) => matches!(tokio::time::timeout(patience, answer).await, Ok(Ok(Ok(())))),
+        };
+        Receipt { overrun: self.overrun, journalled }
+    }
+}

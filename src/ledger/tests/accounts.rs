@@ -1,0 +1,174 @@
+//! The account machine alone.
+
+use std::time::Duration;
+
+use crate::ledger::{AccountId, Accounts, Amounts, Entry, How, LedgerError, Refused};
+use crate::tenant::TenantLimit;
+use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
+
+use super::{NOW, claim, claim_of, detail, money, tenant, thinking, worst};
+
+fn accounts(limits: &[TenantLimit]) -> Accounts {
+    let mut accounts = Accounts::default();
+    accounts.declare([&tenant("key", limits)]);
+    accounts
+}
+
+fn reserve(accounts: &mut Accounts, nanos: u64, tokens: u64) -> RequestId {
+    let claim = claim(nanos, tokens);
+    let id = claim.id;
+    accounts.reserve(claim).unwrap();
+    id
+}
+
+/// Spent and reserved money under each limit, now.
+fn check(accounts: &Accounts, now: Timestamp, expected: &[(u64, u64)]) {
+    let lines = accounts.statement(&AccountId::new("key"), now);
+    let nanos = |amount| match amount {
+        Amount::Money(money) => money.0,
+        Amount::Thinking(tokens) => tokens.0,
+    };
+    let found: Vec<(u64, u64)> = lines.iter().map(|line| (nanos(line.spent), nanos(line.reserved))).collect();
+    assert_eq!(found, expected);
+}
+
+fn shortfall(refused: Result<(), Refused>) -> (String, Amount, Amount) {
+    match refused {
+        Err(Refused::Shortfall(short)) => (short.limit.to_string(), short.needed, short.left),
+        other => panic!("no shortfall but {other:?}"),
+    }
+}
+
+#[test]
+fn a_refusal_names_the_limit_and_leaves_nothing_set_aside() {
+    let mut accounts = accounts(&[thinking(Window::Minute, 50), money(Window::Day, 100)]);
+    reserve(&mut accounts, 90, 10);
+    let refused = shortfall(accounts.reserve(claim(11, 1)));
+    assert_eq!(refused, ("key money day".into(), Amount::Money(Money(11)), Amount::Money(Money(10))));
+    let refused = shortfall(accounts.reserve(claim(1, 41)));
+    let (needed, left) = (Amount::Thinking(Tokens(41)), Amount::Thinking(Tokens(40)));
+    assert_eq!(refused, ("key thinking minute".into(), needed, left));
+    check(&accounts, NOW, &[(0, 90), (0, 10)]);
+    assert_eq!(accounts.open(), 1);
+}
+
+#[test]
+fn what_was_not_used_is_free_at_once() {
+    let mut accounts = accounts(&[money(Window::Total, 100)]);
+    let id = reserve(&mut accounts, 100, 0);
+    accounts.dispatch(id).unwrap();
+    accounts.dispatched(id).unwrap();
+    let closed = accounts.settle(id, Amounts { money: Money(30), ..Amounts::ZERO }, detail(), NOW).unwrap();
+    assert_eq!((closed.how, closed.overrun), (How::Settled, Amounts::ZERO));
+    check(&accounts, NOW, &[(30, 0)]);
+    let left = accounts.allowance(&AccountId::new("key"), NOW).money.unwrap();
+    assert_eq!((left.amount, left.resets_at), (Money(70), None));
+}
+
+#[test]
+fn an_overrun_is_posted_whole_and_the_next_request_sees_it() {
+    let mut accounts = accounts(&[money(Window::Total, 100)]);
+    let id = reserve(&mut accounts, 60, 0);
+    accounts.dispatch(id).unwrap();
+    let closed = accounts.settle(id, Amounts { money: Money(130), ..Amounts::ZERO }, detail(), NOW).unwrap();
+    assert_eq!(closed.overrun.money, Money(70));
+    assert_eq!(accounts.totals()[0].overrun, Money(70));
+    check(&accounts, NOW, &[(130, 0)]);
+    assert_eq!(shortfall(accounts.reserve(claim(1, 0))).2, Amount::Money(Money(0)));
+    accounts.reserve(claim(0, 9)).unwrap();
+}
+
+#[test]
+fn a_request_is_charged_to_the_window_of_its_admission() {
+    let mut accounts = accounts(&[money(Window::Minute, 100), money(Window::Hour, 1000)]);
+    let id = reserve(&mut accounts, 80, 0);
+    let later = NOW + Duration::from_secs(60);
+    accounts.reserve(claim_of("key", 100, 0, later)).unwrap();
+    check(&accounts, later, &[(0, 100), (0, 180)]);
+    assert_eq!(
+        shortfall(accounts.extend(id, worst(21, 0)).map(drop).map_err(refused)).2,
+        Amount::Money(Money(20))
+    );
+    accounts.extend(id, worst(20, 0)).unwrap();
+    accounts.dispatch(id).unwrap();
+    accounts.settle(id, Amounts { money: Money(95), ..Amounts::ZERO }, detail(), later).unwrap();
+    check(&accounts, later, &[(0, 100), (95, 100)]);
+}
+
+fn refused(error: LedgerError) -> Refused {
+    match error {
+        LedgerError::Refused(refused) => refused,
+        other => panic!("not refused but {other:?}"),
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_opens_no_window_twice() {
+    let mut accounts = accounts(&[money(Window::Minute, 100)]);
+    accounts.reserve(claim_of("key", 100, 0, NOW + Duration::from_secs(60))).unwrap();
+    shortfall(accounts.reserve(claim(1, 0)));
+}
+
+#[test]
+fn the_second_resolution_does_nothing() {
+    let mut accounts = accounts(&[money(Window::Total, 100)]);
+    let id = reserve(&mut accounts, 60, 0);
+    assert!(accounts.void(id, NOW).is_some());
+    assert_eq!(accounts.settle(id, Amounts::ZERO, detail(), NOW), None);
+    assert_eq!(accounts.void(id, NOW), None);
+    assert_eq!(accounts.extend(id, worst(1, 0)), Err(Refused::Expired(id).into()));
+    check(&accounts, NOW, &[(0, 0)]);
+}
+
+#[test]
+fn only_what_may_have_been_sent_is_posted_when_it_expires() {
+    let mut accounts = accounts(&[money(Window::Total, 100)]);
+    let [_reserved, dispatching, dispatched] = [1, 2, 4].map(|nanos| reserve(&mut accounts, nanos, 0));
+    accounts.dispatch(dispatching).unwrap();
+    accounts.dispatch(dispatched).unwrap();
+    accounts.dispatched(dispatched).unwrap();
+    accounts.extend(dispatched, worst(8, 0)).unwrap();
+    assert_eq!(accounts.extend(dispatching, worst(8, 0)), Err(LedgerError::NotDispatched(dispatching)));
+    assert_eq!(accounts.expire(NOW), []);
+    let closed = accounts.expire(NOW + Duration::from_secs(60));
+    let mut hows: Vec<_> = closed.iter().map(|one| (one.spent.money.0, one.how, one.entries.len())).collect();
+    hows.sort_by_key(|how| (how.0, how.2));
+    assert_eq!(hows, [(0, How::Voided, 0), (0, How::Voided, 2), (12, How::Expired, 1)]);
+    check(&accounts, NOW, &[(12, 0)]);
+}
+
+#[test]
+fn a_renewed_reservation_expires_later() {
+    let mut accounts = accounts(&[]);
+    let id = reserve(&mut accounts, 1, 0);
+    let (minute, hour) = (NOW + Duration::from_secs(60), NOW + Duration::from_secs(3600));
+    accounts.renew(id, hour).unwrap();
+    assert_eq!(accounts.expire(minute), []);
+    assert_eq!(accounts.expire(hour).len(), 1);
+}
+
+#[test]
+fn new_limits_hold_at_once_and_know_what_was_spent_before() {
+    let mut accounts = accounts(&[]);
+    let id = reserve(&mut accounts, 90, 0);
+    accounts.declare([&tenant("key", &[money(Window::Day, 100)])]);
+    shortfall(accounts.reserve(claim(11, 0)));
+    accounts.declare([]);
+    assert_eq!(accounts.reserve(claim(1, 0)), Err(Refused::NoAccount(AccountId::new("key"))));
+    assert!(matches!(accounts.dispatch(id), Ok(Entry::Dispatched(_))), "what was begun may finish");
+}
+
+#[test]
+fn more_than_an_entry_holds_is_refused() {
+    let mut accounts = accounts(&[]);
+    assert_eq!(accounts.reserve(claim(u64::MAX, 0)), Err(Refused::TooLarge));
+    assert_eq!(accounts.reserve(claim(0, u64::MAX)), Err(Refused::TooLarge));
+}
+
+#[test]
+fn one_request_has_one_reservation() {
+    let mut accounts = accounts(&[]);
+    let claim = claim(1, 1);
+    accounts.reserve(claim.clone()).unwrap();
+    assert_eq!(accounts.reserve(claim.clone()), Err(Refused::Twice(claim.id)));
+}

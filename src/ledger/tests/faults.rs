@@ -1,0 +1,141 @@
+//! A journal that fails, stalls, or goes away; and what a restart finds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ledger::{Journal, Ledger, LedgerError, MemoryJournal, Reservation, Settings};
+use crate::tasks::Tasks;
+use crate::units::{Money, Timestamp, Tokens};
+
+use super::scripted::{Fault, Scripted};
+use super::{balance, claim, detail, open, worst};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Settles through these faults, and finds the settlement written once.
+async fn check_settled(faults: &[Fault]) {
+    let (tasks, journal) = (Tasks::default(), Scripted::stuck());
+    let ledger = open(&tasks, journal.clone(), 100).await;
+    journal.open();
+    let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
+    reservation.dispatch().await.unwrap();
+    journal.fail(faults);
+    let receipt = reservation.settle(Money(25), Tokens(0), detail()).journalled(PATIENCE).await;
+    assert!(receipt.journalled);
+    assert_eq!(balance(&ledger), (25, 0));
+    assert_eq!(journal.spent(Timestamp(0)).await.unwrap()[0].spent.money, Money(25));
+    assert_eq!(ledger.stats().failures, u64::try_from(faults.len()).unwrap());
+    assert!(!ledger.stats().stalled);
+    ledger.reserve(claim(60, 0)).unwrap().dispatch().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settlement_is_tried_until_it_is_journalled() {
+    check_settled(&[Fault::Before; 7]).await;
+    check_settled(&[Fault::After, Fault::Before, Fault::After]).await;
+    check_settled(&[Fault::Panic]).await;
+}
+
+/// A dispatch whose commit fails: the caller is told, and nothing stays reserved.
+async fn check_dispatch(fault: Fault) {
+    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[fault]));
+    let ledger = open(&tasks, journal.clone(), 100).await;
+    let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
+    assert!(matches!(reservation.dispatch().await, Err(LedgerError::Journal(_))));
+    assert!(reservation.void().journalled(PATIENCE).await.journalled);
+    assert_eq!(balance(&ledger), (0, 0));
+    assert_eq!(journal.unresolved().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dispatch_whose_commit_failed_is_told_and_leaves_nothing_open() {
+    check_dispatch(Fault::Before).await;
+    check_dispatch(Fault::After).await;
+    check_dispatch(Fault::Panic).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_new_is_dispatched_while_settlements_cannot_be_written() {
+    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let ledger = open(&tasks, journal.clone(), 100).await;
+    let mut reservation = ledger.reserve(claim(10, 0)).unwrap();
+    reservation.dispatch().await.unwrap();
+    journal.fail(&[Fault::Before; 3]);
+    let settling = reservation.settle(Money(10), Tokens(0), detail());
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let mut refused = ledger.reserve(claim(10, 0)).unwrap();
+    assert_eq!(refused.dispatch().await, Err(LedgerError::Stalled));
+    assert!(settling.journalled(PATIENCE).await.journalled);
+    refused.dispatch().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_hangs_refuses_new_work_and_lets_go_of_the_caller() {
+    let (tasks, journal) = (Tasks::default(), Scripted::stuck());
+    let ledger = open(&tasks, journal.clone(), 100).await;
+    let mut waiting = ledger.reserve(claim(10, 0)).unwrap();
+    assert_eq!(waiting.dispatch().await, Err(LedgerError::Stalled));
+    let mut refused = ledger.reserve(claim(10, 0)).unwrap();
+    let asked = tokio::time::Instant::now();
+    assert_eq!(refused.dispatch().await, Err(LedgerError::Stalled));
+    assert_eq!(asked.elapsed(), Duration::ZERO, "at once");
+    let receipt = waiting.void().journalled(Duration::from_secs(1)).await;
+    assert!(!receipt.journalled);
+    journal.open();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ledger.stats().pending, 0);
+    assert_eq!(journal.unresolved().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_queue_to_the_journal_is_bounded() {
+    let (tasks, journal) = (Tasks::default(), Scripted::stuck());
+    let settings = Settings { pending_max: 2, ..Settings::default() };
+    let ledger = Ledger::open(&tasks, journal.clone(), Arc::new(()), settings, super::NOW).await.unwrap();
+    ledger.declare([&super::tenant("key", &[])]);
+    let mut reservations: Vec<_> = (0..3).map(|_| ledger.reserve(claim(1, 0)).unwrap()).collect();
+    let dispatches = reservations.iter_mut().map(Reservation::dispatch);
+    let answers = futures_util::future::join_all(dispatches);
+    tokio::pin!(answers);
+    assert!(futures_util::poll!(&mut answers).is_pending());
+    journal.open();
+    let refused = answers.await.into_iter().filter(|answer| *answer == Err(LedgerError::Stalled)).count();
+    assert_eq!(refused, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_waits_for_what_was_dispatched_and_writes_all_of_it() {
+    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let ledger = open(&tasks, journal.clone(), 100).await;
+    let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
+    reservation.dispatch().await.unwrap();
+    tasks.stop();
+    assert!(!tasks.drain(PATIENCE).await, "a request is still on its way");
+    journal.fail(&[Fault::Before]);
+    drop(reservation.settle(Money(25), Tokens(0), detail()));
+    assert!(tasks.drain(PATIENCE).await);
+    assert_eq!(journal.spent(Timestamp(0)).await.unwrap()[0].settled, 1);
+    let mut late = ledger.reserve(claim(1, 0)).unwrap();
+    assert_eq!(late.dispatch().await, Err(LedgerError::Closed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_crash_what_was_settled_is_there_and_what_was_not_is_posted_whole() {
+    let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));
+    let ledger = open(&tasks, journal.clone(), 100).await;
+    let mut settled = ledger.reserve(claim(60, 0)).unwrap();
+    settled.dispatch().await.unwrap();
+    assert!(settled.settle(Money(10), Tokens(0), detail()).journalled(PATIENCE).await.journalled);
+    let mut running = ledger.reserve(claim(20, 0)).unwrap();
+    running.dispatch().await.unwrap();
+    running.extend(worst(5, 0)).await.unwrap();
+    // A crash runs no destructors.
+    std::mem::forget((running, ledger.reserve(claim(40, 0)).unwrap()));
+
+    let restarted = open(&tasks, journal.clone(), 100).await;
+    assert_eq!(balance(&restarted), (35, 0));
+    assert_eq!(journal.unresolved().await.unwrap(), []);
+    assert!(restarted.reserve(claim(66, 0)).is_err());
+    let again = open(&tasks, journal, 100).await;
+    assert_eq!(balance(&again), (35, 0), "what was posted at one start is not posted at the next");
+}

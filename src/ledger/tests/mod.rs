@@ -1,0 +1,68 @@
+//! What the ledger promises, at its face.
+
+mod accounts;
+mod concurrency;
+mod faults;
+mod guards;
+mod model;
+mod scripted;
+
+use std::sync::Arc;
+
+use crate::catalog::WorstCase;
+use crate::tasks::Tasks;
+use crate::tenant::{Tenant, TenantLimit};
+use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
+
+use super::{AccountId, Claim, Journal, Ledger, MemoryJournal, Settings, SettlementDetail};
+
+/// 2026-11-20T20:36:40Z.
+const NOW: Timestamp = Timestamp(1_795_207_000_000);
+
+fn money(window: Window, nanos: u64) -> TenantLimit {
+    TenantLimit { window, max: Amount::Money(Money(nanos)) }
+}
+
+fn thinking(window: Window, tokens: u64) -> TenantLimit {
+    TenantLimit { window, max: Amount::Thinking(Tokens(tokens)) }
+}
+
+fn tenant(name: &str, limits: &[TenantLimit]) -> Tenant {
+    Tenant { name: name.into(), key: None, limits: limits.to_vec() }
+}
+
+fn worst(nanos: u64, tokens: u64) -> WorstCase {
+    WorstCase { money: Money(nanos), thinking: Tokens(tokens) }
+}
+
+fn claim(nanos: u64, tokens: u64) -> Claim {
+    claim_of("key", nanos, tokens, NOW)
+}
+
+fn claim_of(account: &str, nanos: u64, tokens: u64, now: Timestamp) -> Claim {
+    let (account, id, worst) = (AccountId::new(account), RequestId::new(), worst(nanos, tokens));
+    Claim { account, id, worst, prices: None, now, expires: Timestamp(now.0 + 60_000) }
+}
+
+fn detail() -> SettlementDetail {
+    SettlementDetail { outcome: "stop".into(), ..SettlementDetail::default() }
+}
+
+/// A ledger over this journal, in which `key` may spend so much in all.
+async fn open(tasks: &Tasks, journal: Arc<dyn Journal>, nanos: u64) -> Ledger {
+    let ledger = Ledger::open(tasks, journal, Arc::new(()), Settings::default(), NOW).await.unwrap();
+    ledger.declare([&tenant("key", &[money(Window::Total, nanos)])]);
+    ledger
+}
+
+/// What `key` has spent and set aside, in nano-dollars.
+fn balance(ledger: &Ledger) -> (u64, u64) {
+    let totals = ledger.totals();
+    let key = totals.iter().find(|totals| totals.account.as_str() == "key").unwrap();
+    (key.spent.money.0, key.reserved.money.0)
+}
+
+#[tokio::test]
+async fn the_journal_in_memory_conforms() {
+    super::conformance::conforms(&MemoryJournal::default()).await;
+}

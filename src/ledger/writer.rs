@@ -1,0 +1,59 @@
+//! The one writer: it commits whatever arrived while the previous commit ran.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio::time::{Duration, Instant, sleep};
+
+use crate::tasks::Tasks;
+
+use super::queue::Queue;
+use super::{Entry, Journal, JournalError, Observer, Settings};
+
+pub(super) struct Writer {
+    pub(super) queue: Arc<Queue>,
+    pub(super) journal: Arc<dyn Journal>,
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) settings: Settings,
+}
+
+impl Writer {
+    /// Runs until everything is written and nothing can come any more.
+    pub(super) async fn run(self, tasks: Tasks) {
+        let mut wait = self.settings.retry_min;
+        while let Some(batch) = self.queue.next(&tasks).await {
+            let entries: Vec<Entry> = batch.iter().flat_map(|job| job.entries.iter().cloned()).collect();
+            let began = Instant::now();
+            match append(&*self.journal, &entries).await {
+                Ok(()) => {
+                    let took = began.elapsed();
+                    self.queue.committed(batch, entries.len(), took);
+                    self.observer.committed(entries.len(), took);
+                    wait = self.settings.retry_min;
+                }
+                Err(error) => {
+                    self.failed(&error, wait);
+                    self.queue.failed(batch, &error);
+                    sleep(wait).await;
+                    wait = self.settings.retry_max.min(wait * 2);
+                }
+            }
+        }
+    }
+
+    fn failed(&self, error: &JournalError, wait: Duration) {
+        let source = std::error::Error::source(error).map(ToString::to_string);
+        tracing::error!(%error, source, ?wait, "the ledger's journal failed; trying again");
+        self.observer.failed(error);
+    }
+}
+
+/// A journal that panics has failed; the writer lives on.
+async fn append(journal: &dyn Journal, entries: &[Entry]) -> Result<(), JournalError> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let appended = AssertUnwindSafe(journal.append(entries)).catch_unwind().await;
+    appended.unwrap_or_else(|_| Err(JournalError::new("the journal panicked")))
+}

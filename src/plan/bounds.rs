@@ -1,0 +1,118 @@
+//! How far thought and answer may go: what the caller stated, the deadline, the context, the provider.
+
+use std::time::Duration;
+
+use crate::units::Tokens;
+
+use super::terms::Terms;
+use super::why::Reason;
+use super::{Ask, Refusal};
+
+/// The most that a thought may take, and what says so.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ceiling {
+    pub most: Tokens,
+    pub by: Reason,
+}
+
+/// The room for thought and answer on one model. An answer's budget is always set aside first: all of a
+/// stated one; of one that is left to us, twice what an answer usually takes, and more where there is room.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    /// The most that a thought may take.
+    pub thinking: Ceiling,
+    /// The most that an answer may take.
+    solution: Tokens,
+    /// The least that is kept for an answer, whatever the thought.
+    pub kept: Tokens,
+    /// For both together, by context and caller.
+    room: Tokens,
+    /// The deadline in seconds, where the answer's budget is left to us; a stated one stays, and running
+    /// into the deadline ends it.
+    deadline: Option<f64>,
+}
+
+impl Bounds {
+    /// The bounds of a model for a request, or why not even an answer alone is possible.
+    pub(super) fn of(ask: &Ask, terms: &Terms) -> Result<Bounds, Refusal> {
+        let (budget, overhead) = (ask.budget, terms.overhead());
+        let in_context = context_room(terms)?;
+        let in_total = total_room(budget.total, overhead)?;
+        let room = in_context.min(in_total);
+        let wanted = budget.solution.unwrap_or(terms.model.solution_default.max(Tokens(1)));
+        if wanted == Tokens::ZERO {
+            return Err(Refusal::BudgetTooSmall { needed: Tokens(1), stated: wanted });
+        }
+        let solution = wanted.min(room);
+        let usual = solution.min(terms.demand.solution * 2 + Tokens(16));
+        let kept = if budget.solution.is_some() { solution } else { usual };
+        let by_total = in_total.saturating_sub(if budget.solution.is_some() { wanted } else { usual });
+        let mut thinking = Ceiling { most: terms.model.thinking_max, by: Reason::Provider };
+        thinking.lower(in_context.saturating_sub(usual), Reason::Context);
+        thinking.lower(by_total, Reason::Total);
+        let deadline = deadline(ask);
+        if let Some(left) = deadline {
+            let shortest = terms.seconds_at_most(Tokens::ZERO, terms.demand.solution.min(solution));
+            let seconds = left.as_secs_f64();
+            if shortest > seconds {
+                return Err(Refusal::DeadlineUnreachable { needed: duration(shortest), left });
+            }
+            let spare = seconds - terms.seconds_at_most(Tokens::ZERO, kept);
+            thinking.lower(whole(spare / terms.seconds_per_thought()), Reason::Deadline);
+        }
+        let deadline = deadline.filter(|_| budget.solution.is_none()).map(|left| left.as_secs_f64());
+        Ok(Bounds { thinking, solution, kept, room, deadline })
+    }
+
+    /// The answer's budget beside a thinking budget of `t`, where money does not matter.
+    pub(super) fn solution(&self, terms: &Terms, t: Tokens) -> Tokens {
+        let solution = self.solution.min(self.room.saturating_sub(t));
+        match self.deadline {
+            Some(seconds) => {
+                let spare = seconds - terms.seconds_at_most(t, Tokens::ZERO);
+                solution.min(whole(spare / terms.conditions.token).max(Tokens(1)))
+            }
+            None => solution,
+        }
+    }
+}
+
+impl Ceiling {
+    /// Lowers it to `most`, if that is lower.
+    pub(super) fn lower(&mut self, most: Tokens, by: Reason) {
+        if most < self.most {
+            *self = Ceiling { most, by };
+        }
+    }
+}
+
+fn context_room(terms: &Terms) -> Result<Tokens, Refusal> {
+    let (context, taken) = (terms.model.context, terms.demand.prompt + terms.overhead());
+    match context.saturating_sub(taken) {
+        Tokens::ZERO => Err(Refusal::ContextExceeded { needed: taken + Tokens(1), context }),
+        room => Ok(room),
+    }
+}
+
+fn total_room(total: Option<Tokens>, overhead: Tokens) -> Result<Tokens, Refusal> {
+    match total.map(|total| (total, total.saturating_sub(overhead))) {
+        Some((stated, Tokens::ZERO)) => Err(Refusal::BudgetTooSmall { needed: overhead + Tokens(1), stated }),
+        Some((_, room)) => Ok(room),
+        None => Ok(Tokens::MAX),
+    }
+}
+
+/// The nearer of the request's deadline and the allowance's.
+fn deadline(ask: &Ask) -> Option<Duration> {
+    [ask.budget.deadline, ask.allowance.deadline].into_iter().flatten().min()
+}
+
+/// Whole tokens in a quotient of seconds, a millionth short of one included, since the seconds are rounded;
+/// as many as you like where a token takes no time.
+fn whole(tokens: f64) -> Tokens {
+    if tokens.is_nan() { Tokens::MAX } else { Tokens::round((tokens + 1e-6).floor()) }
+}
+
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}

@@ -1,0 +1,124 @@
+//! What a request's thinking is worth, and who does it: demand × market × allowance → offers, best first.
+//!
+//! Pure. For each model that can serve the request, a few thinking budgets are priced by the formulas in
+//! `terms`; what cannot be reserved is never offered; `frontier` takes the best. A plan reserves nothing
+//! itself, buys no samples or cascades, and explores nothing: it takes the demand's chances as they are.
+
+mod bounds;
+mod budgets;
+mod frontier;
+mod purse;
+mod refusal;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod why;
+
+use crate::catalog::{Allowance, Class, Demand, Market, Model, Needs, Offer, Plan, Route};
+use crate::chat::Budget;
+use crate::units::{Chance, Money, Tokens};
+
+pub use refusal::Refusal;
+
+use bounds::Bounds;
+use budgets::Budgets;
+use frontier::Candidate;
+use purse::Purse;
+use terms::{Expected, Terms};
+use why::Reason;
+
+/// All that a plan depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// How hard the request is.
+    pub demand: &'a Demand,
+    /// The models that the route may choose; of equals the first is taken.
+    pub models: &'a [&'a Model],
+    /// What success and time are worth.
+    pub route: &'a Route,
+    /// What things cost now.
+    pub market: &'a Market,
+    /// What the caller may still spend.
+    pub allowance: &'a Allowance,
+    /// What the caller stated.
+    pub budget: &'a Budget,
+    /// What the model must be able to do.
+    pub needs: &'a Needs,
+    /// How many answers are wanted.
+    pub choices: u32,
+}
+
+/// Plans a request.
+///
+/// # Errors
+/// When no model can serve it within its budgets; of several models' refusals, the one that came nearest.
+pub fn plan(ask: &Ask) -> Result<Plan, Refusal> {
+    let mut candidates = Vec::new();
+    let mut nearest = Refusal::Unhealthy;
+    let mut refused = false;
+    for model in ask.models {
+        match offers(ask, model) {
+            Ok(more) => candidates.extend(more),
+            Err(refusal) if !refused || refusal.nearness() > nearest.nearness() => {
+                (nearest, refused) = (refusal, true);
+            }
+            Err(_) => {}
+        }
+    }
+    let ranked = frontier::ranked(&candidates, ask.route, ask.budget.preference);
+    let why = why::why(ask.demand, &ranked);
+    let mut offers = ranked.into_iter().map(|candidate| candidate.offer.clone());
+    let best = offers.next().ok_or(nearest)?;
+    Ok(Plan { best, fallbacks: offers.collect(), why })
+}
+
+/// One model's offers, each within all limits.
+fn offers(ask: &Ask, model: &Model) -> Result<Vec<Candidate>, Refusal> {
+    let terms = Terms::of(ask, model)?;
+    let bounds = Bounds::of(ask, &terms)?;
+    let budgets = Budgets::of(ask, &terms, &bounds)?;
+    let purse = Purse::whole(ask);
+    let candidates = budgets.each.iter().map(|&thinking| {
+        let solution = budgets::solution(&terms, &bounds, &purse, thinking);
+        let reason = if thinking == budgets.ceiling.most { budgets.ceiling.by } else { Reason::Value };
+        candidate(ask, &terms, (thinking, solution), reason)
+    });
+    Ok(candidates.filter(|candidate| purse.holds(candidate.offer.worst)).collect())
+}
+
+/// Prices one pair of budgets.
+fn candidate(ask: &Ask, terms: &Terms, (thinking, solution): (Tokens, Tokens), reason: Reason) -> Candidate {
+    let success = rounded(terms.demand.success(thinking));
+    let Expected { dollars, seconds } = terms.expected(thinking, solution);
+    let burden = ask.market.shadow_price.max(0.0) * dollars + ask.route.second.as_dollars() * seconds;
+    let offer = Offer {
+        model: terms.model.name.clone(),
+        class: terms.model.class,
+        thinking,
+        solution,
+        effort: effort(ask, terms.model, thinking, reason),
+        success,
+        cost: Money::from_dollars_up(dollars),
+        worst: terms.worst(thinking, solution),
+        seconds,
+        value: ask.route.worth.as_dollars() * success.get() - burden,
+    };
+    Candidate { offer, burden, reason }
+}
+
+/// Success to a ten-thousandth: finer differences are noise, and should not buy tokens.
+fn rounded(success: Chance) -> Chance {
+    Chance::new((success.get() * 1e4).round() / 1e4)
+}
+
+/// The word to send to a model with efforts: the caller's own where it has it and nothing lowered it, else
+/// the highest whose usual thought fits the budget, or the lowest.
+fn effort(ask: &Ask, model: &Model, thinking: Tokens, reason: Reason) -> Option<String> {
+    if model.class != Class::Effort {
+        return None;
+    }
+    let stated = ask.budget.depth.as_ref().and_then(|depth| depth.word.as_deref());
+    let own = model.efforts.iter().find(|level| reason == Reason::Effort && stated == Some(&level.word));
+    let fitting = model.efforts.iter().rfind(|level| level.usual <= thinking && thinking > Tokens::ZERO);
+    own.or(fitting).or(model.efforts.first()).map(|level| level.word.clone())
+}

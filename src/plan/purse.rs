@@ -1,0 +1,80 @@
+//! What may be reserved: the caller's own cap on the cost, and what the allowance leaves.
+
+use crate::catalog::{Left, WorstCase};
+use crate::units::{Amount, Money, Tokens};
+
+use super::Ask;
+use super::Refusal;
+use super::why::Reason;
+
+/// One limit on a worst case.
+#[derive(Debug, Clone, Copy)]
+enum Cap<'a> {
+    Cost(Money),
+    Money(&'a Left<Money>),
+    Thinking(&'a Left<Tokens>),
+}
+
+/// Limits on a worst case.
+#[derive(Debug, Clone)]
+pub(super) struct Purse<'a> {
+    caps: Vec<Cap<'a>>,
+}
+
+impl<'a> Purse<'a> {
+    /// The caller's `cost_usd`, which lowers even a stated thinking budget.
+    pub(super) fn stated(ask: &Ask<'a>) -> Purse<'a> {
+        Purse { caps: ask.budget.cost.map(Cap::Cost).into_iter().collect() }
+    }
+
+    /// That, and what is left under limits, which refuse a stated thinking budget rather than lower it.
+    pub(super) fn whole(ask: &Ask<'a>) -> Purse<'a> {
+        let mut caps = Purse::stated(ask).caps;
+        caps.extend(ask.allowance.money.as_ref().map(Cap::Money));
+        caps.extend(ask.allowance.thinking.as_ref().map(Cap::Thinking));
+        Purse { caps }
+    }
+
+    /// Whether all of the worst case can be reserved.
+    pub(super) fn holds(&self, worst: WorstCase) -> bool {
+        self.caps.iter().all(|cap| cap.holds(worst))
+    }
+
+    /// Which cap keeps a worst case out.
+    pub(super) fn reason(&self, worst: WorstCase) -> Option<Reason> {
+        self.caps.iter().find(|cap| !cap.holds(worst)).map(|cap| match cap {
+            Cap::Cost(_) => Reason::Cost,
+            Cap::Money(left) => Reason::Left(left.limit),
+            Cap::Thinking(left) => Reason::Left(left.limit),
+        })
+    }
+
+    /// The refusal of a worst case, if it does not fit.
+    pub(super) fn check(&self, worst: WorstCase) -> Result<(), Refusal> {
+        self.caps.iter().find(|cap| !cap.holds(worst)).map_or(Ok(()), |cap| Err(cap.refusal(worst)))
+    }
+}
+
+impl Cap<'_> {
+    fn holds(&self, worst: WorstCase) -> bool {
+        match self {
+            Cap::Cost(cost) => worst.money <= *cost,
+            Cap::Money(left) => worst.money <= left.amount,
+            Cap::Thinking(left) => worst.thinking <= left.amount,
+        }
+    }
+
+    fn refusal(&self, worst: WorstCase) -> Refusal {
+        match *self {
+            Cap::Cost(cost) => Refusal::RequestCost { needed: worst.money, cost },
+            Cap::Money(&Left { limit, amount, resets_at }) => {
+                let (needed, left) = (Amount::Money(worst.money), Amount::Money(amount));
+                Refusal::DoesNotFit { limit, needed, left, resets_at }
+            }
+            Cap::Thinking(&Left { limit, amount, resets_at }) => {
+                let (needed, left) = (Amount::Thinking(worst.thinking), Amount::Thinking(amount));
+                Refusal::DoesNotFit { limit, needed, left, resets_at }
+            }
+        }
+    }
+}

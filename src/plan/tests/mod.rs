@@ -1,0 +1,124 @@
+//! What a caller can rely on: `rules` are tables, `laws` the properties of the design's "Budgets in".
+
+mod laws;
+mod rules;
+
+use super::*;
+use crate::catalog::{Capability, EffortLevel, HandOff, Left, LogNormal, ModelDemand, Prices, TaskClass};
+use crate::chat::Depth;
+use crate::units::{Amount, Difficulty, Effort, Limit, Price, Timestamp, Unit, Window};
+
+/// Everything a plan depends on, owned.
+#[derive(Debug, Clone)]
+struct World {
+    models: Vec<Model>,
+    demands: Vec<ModelDemand>,
+    market: Market,
+    route: Route,
+    allowance: Allowance,
+    budget: Budget,
+    needs: Needs,
+    choices: u32,
+}
+
+impl World {
+    fn plan(&self) -> Result<Plan, Refusal> {
+        let named = self.models.iter().zip(&self.demands);
+        let demand = Demand {
+            class: TaskClass::Math,
+            difficulty: Difficulty::new(0.31),
+            confidence: Chance::new(0.5),
+            models: named.map(|(model, demand)| (model.name.clone(), demand.clone())).collect(),
+        };
+        plan(&Ask {
+            demand: &demand,
+            models: &self.models.iter().collect::<Vec<_>>(),
+            route: &self.route,
+            market: &self.market,
+            allowance: &self.allowance,
+            budget: &self.budget,
+            needs: &self.needs,
+            choices: self.choices,
+        })
+    }
+
+    fn first(&self) -> Offer {
+        self.plan().unwrap().best
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut World)) -> World {
+        change(&mut self);
+        self
+    }
+}
+
+/// All offers of a plan, best first.
+fn offers(plan: &Plan) -> impl Iterator<Item = &Offer> {
+    std::iter::once(&plan.best).chain(&plan.fallbacks)
+}
+
+fn model(name: &str, class: Class) -> Model {
+    let level = |word: &str, usual| EffortLevel { word: word.into(), usual: Tokens(usual) };
+    Model {
+        name: name.into(),
+        prices: Some(Prices { input: price(100_000_000), output: price(400_000_000) }),
+        context: Tokens(8192),
+        class,
+        thinking_max: Tokens(4096),
+        solution_default: Tokens(256),
+        hand_off: HandOff { text: String::new(), overhead: Tokens(4) },
+        capabilities: vec![Capability::Tools],
+        efforts: vec![level("minimal", 0), level("low", 100), level("high", 1000)],
+    }
+}
+
+fn price(per_million: u64) -> Price {
+    Price { per_million_tokens: Money(per_million) }
+}
+
+fn demand(mu: f64, blind: f64, done: f64) -> ModelDemand {
+    ModelDemand {
+        thinking: LogNormal { mu, sigma: 0.5 },
+        solution: Tokens(20),
+        prompt: Tokens(100),
+        done: Chance::new(done),
+        blind: Chance::new(blind),
+        bend: 1.5,
+    }
+}
+
+/// One inline model that usually thinks about 148 tokens.
+fn world() -> World {
+    World {
+        models: vec![model("reasoner", Class::Inline)],
+        demands: vec![demand(5.0, 0.1, 0.95)],
+        market: Market::default(),
+        route: Route {
+            name: "auto".into(),
+            models: Vec::new(),
+            success_floor: Chance::new(0.5),
+            worth: Money(10_000_000),
+            second: Money(1_000),
+        },
+        allowance: Allowance::default(),
+        budget: Budget::default(),
+        needs: Needs::default(),
+        choices: 1,
+    }
+}
+
+fn key(unit: Unit) -> Limit {
+    Limit { holder: "key", unit, window: Window::Month }
+}
+
+fn money_left(amount: u64) -> Option<Left<Money>> {
+    Some(Left { limit: key(Unit::Money), amount: Money(amount), resets_at: Some(Timestamp(7)) })
+}
+
+fn thinking_left(amount: u64) -> Option<Left<Tokens>> {
+    Some(Left { limit: key(Unit::Thinking), amount: Tokens(amount), resets_at: None })
+}
+
+fn effort_of(effort: f64, word: Option<&str>) -> Option<Depth> {
+    Some(Depth { effort: Effort::try_from(effort).unwrap(), word: word.map(String::from) })
+}

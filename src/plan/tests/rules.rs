@@ -1,0 +1,248 @@
+//! The rules, as tables.
+
+use std::time::Duration;
+
+use super::*;
+use crate::catalog::Conditions;
+use crate::units::Preference;
+
+fn check(change: impl FnOnce(&mut World), thinking: u64, solution: u64, why: &str) {
+    let plan = world().with(change).plan().unwrap();
+    let offer = &plan.best;
+    assert_eq!((offer.thinking, offer.solution), (Tokens(thinking), Tokens(solution)), "{}", plan.why);
+    assert!(plan.why.contains(why), "{}", plan.why);
+}
+
+fn check_refused(change: impl FnOnce(&mut World), expected: &Refusal) {
+    assert_eq!(&world().with(change).plan().unwrap_err(), expected);
+}
+
+#[test]
+fn a_stated_thinking_budget_is_the_thinking_budget() {
+    check(|w| w.budget.thinking = Some(Tokens(800)), 800, 256, "stated");
+    check(|w| w.budget.thinking = Some(Tokens(0)), 0, 256, "without thinking");
+    check(
+        |w| (w.budget.thinking, w.budget.depth) = (Some(Tokens(9)), effort_of(1.0, None)),
+        9,
+        256,
+        "stated",
+    );
+    check(|w| (w.budget.thinking, w.market.shadow_price) = (Some(Tokens(800)), 1e6), 800, 256, "stated");
+}
+
+#[test]
+fn a_stated_thinking_budget_gives_way_to_other_stated_caps_and_to_what_is_possible() {
+    check(|w| w.budget.thinking = Some(Tokens(9999)), 4096, 256, "the most that the model thinks");
+    let total = |w: &mut World| (w.budget.thinking, w.budget.total) = (Some(Tokens(300)), Some(Tokens(200)));
+    check(total, 140, 56, "max_completion_tokens");
+    let both = |w: &mut World| {
+        total(w);
+        w.budget.solution = Some(Tokens(100));
+    };
+    check(both, 96, 100, "max_completion_tokens");
+    check(
+        |w| (w.budget.thinking, w.models[0].context) = (Some(Tokens(300)), Tokens(304)),
+        144,
+        56,
+        "context",
+    );
+    check(
+        |w| (w.budget.thinking, w.budget.cost) = (Some(Tokens(800)), Some(Money(130_000))),
+        240,
+        56,
+        "cost_usd",
+    );
+}
+
+#[test]
+fn the_plan_thinks_as_long_as_it_pays() {
+    let thinking = |worth: u64| world().with(|w| w.route.worth = Money(worth)).first().thinking;
+    assert_eq!(thinking(0), Tokens::ZERO);
+    assert!(thinking(100_000) > Tokens(50));
+    assert!(thinking(1_000_000) > thinking(100_000));
+    let plan = world().plan().unwrap();
+    assert!(plan.why.starts_with("math, difficulty 0.31: reasoner thinks up to"), "{}", plan.why);
+    assert!(plan.why.ends_with("chosen by value"), "{}", plan.why);
+}
+
+#[test]
+fn a_total_that_is_very_small_is_all_for_the_answer() {
+    check(|w| w.budget.total = Some(Tokens(20)), 0, 16, "without thinking");
+    let too_small = Refusal::BudgetTooSmall { needed: Tokens(5), stated: Tokens(4) };
+    check_refused(|w| w.budget.total = Some(Tokens(4)), &too_small);
+}
+
+#[test]
+fn a_deadline_lowers_thinking_and_refuses_what_cannot_be_done() {
+    let slow = |w: &mut World, seconds: u64| {
+        let conditions = Conditions { queue: 0.5, prefill: 0.005, token: 0.01, healthy: true };
+        w.market.models.insert("reasoner".into(), conditions);
+        w.budget.thinking = Some(Tokens(300));
+        w.budget.deadline = Some(Duration::from_secs(seconds));
+    };
+    check(|w| slow(w, 60), 300, 256, "stated");
+    check(|w| slow(w, 3), 140, 56, "deadline");
+    let stated = |w: &mut World| {
+        slow(w, 3);
+        w.budget.solution = Some(Tokens(100));
+    };
+    check(stated, 96, 100, "deadline");
+    check_refused(
+        |w| slow(w, 1),
+        &Refusal::DeadlineUnreachable { needed: Duration::from_millis(1240), left: Duration::from_secs(1) },
+    );
+}
+
+#[test]
+fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
+    let worst = world().with(|w| w.budget.thinking = Some(Tokens(200))).first().worst;
+    assert_eq!(worst.money, Money(10_000 + 400 * (200 + 4 + 256)));
+    let poor = |w: &mut World| w.allowance.money = money_left(10_000 + 400 * 160);
+    let poor_effort = |w: &mut World| {
+        poor(w);
+        w.budget.depth = effort_of(1.0, None);
+    };
+    check(poor_effort, 100, 56, "key money month");
+    let few =
+        |w: &mut World| (w.allowance.thinking, w.budget.depth) = (thinking_left(30), effort_of(1.0, None));
+    check(few, 30, 256, "key thinking month");
+    check_refused(
+        |w| {
+            poor(w);
+            w.budget.thinking = Some(Tokens(800));
+        },
+        &Refusal::DoesNotFit {
+            limit: key(Unit::Money),
+            needed: Amount::Money(Money(10_000 + 400 * (800 + 4 + 56))),
+            left: Amount::Money(Money(74_000)),
+            resets_at: Some(Timestamp(7)),
+        },
+    );
+}
+
+#[test]
+fn too_little_money_for_an_answer_alone_is_refused() {
+    let needed = Money(10_000 + 400 * 60);
+    let cost = Money(1_000);
+    check_refused(|w| w.budget.cost = Some(cost), &Refusal::RequestCost { needed, cost });
+    let (limit, left) = (key(Unit::Money), Amount::Money(Money(5)));
+    let resets_at = Some(Timestamp(7));
+    let refusal = Refusal::DoesNotFit { limit, needed: Amount::Money(needed), left, resets_at };
+    check_refused(|w| w.allowance.money = money_left(5), &refusal);
+}
+
+#[test]
+fn what_cannot_serve_is_told_apart() {
+    check_refused(
+        |w| w.models[0].context = Tokens(104),
+        &Refusal::ContextExceeded { needed: Tokens(105), context: Tokens(104) },
+    );
+    check_refused(|w| w.needs.capabilities.push(Capability::Images), &Refusal::NotCapable { what: "images" });
+    let sick = Conditions { healthy: false, ..Conditions::default() };
+    check_refused(|w| w.market.models = [("reasoner".into(), sick)].into(), &Refusal::Unhealthy);
+    check_refused(|w| w.models.clear(), &Refusal::Unhealthy);
+}
+
+#[test]
+fn an_unpriced_model_is_refused_only_where_money_is_limited() {
+    let unpriced = |w: &mut World| w.models[0].prices = None;
+    assert_eq!(world().with(unpriced).first().worst.money, Money::ZERO);
+    check_refused(
+        |w| {
+            unpriced(w);
+            w.allowance.money = money_left(1_000_000_000);
+        },
+        &Refusal::Unpriced { model: "reasoner".into() },
+    );
+    let free = Some(Prices { input: Price::FREE, output: Price::FREE });
+    check(
+        |w| {
+            w.models[0].prices = free;
+            w.allowance.money = money_left(0);
+            w.budget.thinking = Some(Tokens(9));
+        },
+        9,
+        256,
+        "stated",
+    );
+}
+
+#[test]
+fn the_worst_case_is_that_of_the_class() {
+    let worst = |class, choices| {
+        let stated = |w: &mut World| {
+            w.models[0].class = class;
+            w.choices = choices;
+            w.budget.thinking = Some(Tokens(200));
+        };
+        let worst = world().with(stated).first().worst;
+        (worst.money.0, worst.thinking.0)
+    };
+    assert_eq!(worst(Class::Inline, 1), (100 * 100 + 400 * (200 + 4 + 256), 200));
+    let read_twice = 100 * (100 + 100 + 200 + 4) + 400 * (200 + 4 + 256 + 1);
+    assert_eq!(worst(Class::Continue, 1), (read_twice, 200));
+    let rescued = 100 * (100 + 100) + 400 * (200 + 4 + 256 + 4 + 256);
+    assert_eq!(worst(Class::Effort, 1), (rescued, 456));
+    assert_eq!(worst(Class::Continue, 3), (3 * read_twice, 600));
+}
+
+#[test]
+fn an_effort_model_is_sent_its_own_words() {
+    let word = |change: fn(&mut World)| {
+        let effort = |w: &mut World| w.models[0].class = Class::Effort;
+        world().with(effort).with(change).first().effort.unwrap()
+    };
+    assert_eq!(word(|w| w.budget.thinking = Some(Tokens(0))), "minimal");
+    assert_eq!(word(|w| w.budget.thinking = Some(Tokens(500))), "low");
+    assert_eq!(word(|w| w.budget.thinking = Some(Tokens(1000))), "high");
+    assert_eq!(word(|w| w.budget.depth = effort_of(0.3, Some("high"))), "high");
+    assert_eq!(word(|w| w.budget.depth = effort_of(0.3, Some("medium"))), "minimal");
+}
+
+#[test]
+fn a_model_that_does_not_think_answers_at_once() {
+    check(
+        |w| (w.models[0].thinking_max, w.budget.thinking) = (Tokens(0), Some(Tokens(50))),
+        0,
+        256,
+        "without",
+    );
+}
+
+#[test]
+fn the_others_stand_by_as_fallbacks() {
+    let plan = two().plan().unwrap();
+    let names: Vec<&str> = offers(&plan).map(|offer| &*offer.model).collect();
+    assert_eq!(names, ["large", "small"]);
+    assert!(plan.why.contains("; next: small with "), "{}", plan.why);
+}
+
+#[test]
+fn preference_turns_from_the_cheapest_good_enough_to_the_best() {
+    let at = |preference: f64| {
+        let preference = Some(Preference::try_from(preference).unwrap());
+        two().with(|w| w.budget.preference = preference).first()
+    };
+    let (frugal, best) = (at(0.0), at(1.0));
+    assert_eq!(&*frugal.model, "small");
+    assert!((0.5..0.7).contains(&frugal.success.get()), "{frugal:?}");
+    assert_eq!(&*best.model, "large");
+    assert!(best.success.get() > 0.98, "{best:?}");
+}
+
+#[test]
+fn a_dear_dollar_moves_the_traffic_to_the_cheaper_model() {
+    let at = |shadow_price: f64| two().with(|w| w.market.shadow_price = shadow_price).first();
+    assert!(at(50.0).cost <= at(1.0).cost);
+    assert!(at(1.0).cost <= at(0.01).cost);
+    assert_eq!(&*at(0.01).model, "large");
+}
+
+/// A small model and one ten times as dear.
+fn two() -> World {
+    world().with(|w| {
+        w.models = vec![model("small", Class::Inline), model("large", Class::Continue)];
+        w.models[1].prices = Some(Prices { input: price(1_000_000_000), output: price(4_000_000_000) });
+        w.demands = vec![demand(5.0, 0.1, 0.9), demand(5.0, 0.4, 0.99)];
+    })
+}

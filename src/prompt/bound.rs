@@ -1,0 +1,96 @@
+//! How many tokens a prompt has at most, without its tokenizer.
+
+use serde_json::Value;
+
+use crate::chat::{Message, Part, Request};
+use crate::units::Tokens;
+
+/// What a template puts around one message.
+const MESSAGE: u64 = 16;
+/// What a template puts around the conversation, a system prompt of its own included.
+const CONVERSATION: u64 = 128;
+/// What a template says about tools before it lists them.
+const TOOLS: u64 = 1024;
+/// What an image costs at most, whatever its size in bytes.
+const IMAGE: u64 = 16_384;
+
+/// An upper bound: a token is at least one byte of text.
+pub fn prompt_tokens(request: &Request) -> Tokens {
+    let messages: u64 = request.messages.iter().map(message).sum();
+    let tools: u64 = request.tools.iter().map(|tool| TOOLS / 16 + json(&tool.declaration)).sum();
+    let format = request.response_format.as_ref().map_or(0, json);
+    let preamble = if request.tools.is_empty() { 0 } else { TOOLS };
+    Tokens(CONVERSATION + messages + preamble + tools + format)
+}
+
+fn message(message: &Message) -> u64 {
+    let content: u64 = message.content.iter().map(part).sum();
+    let calls: u64 = message
+        .tool_calls
+        .iter()
+        .map(|call| MESSAGE + bytes(&call.id) + bytes(&call.name) + bytes(&call.arguments))
+        .sum();
+    let rest = [&message.thought, &message.tool_call_id, &message.name];
+    MESSAGE + content + calls + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()
+}
+
+fn part(part: &Part) -> u64 {
+    match part {
+        Part::Text(text) => bytes(text),
+        Part::Other(value) => {
+            let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+            if kind.contains("image") { IMAGE } else { json(value) }
+        }
+    }
+}
+
+fn json(value: &Value) -> u64 {
+    bytes(&value.to_string())
+}
+
+fn bytes(text: &str) -> u64 {
+    text.len().try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::chat::{Role, Sampling};
+
+    fn check(content: Vec<Part>, least: u64, most: u64) {
+        let message = Message { content, ..Message::text(Role::User, "") };
+        let request = Request {
+            model: "m".to_owned(),
+            messages: vec![message],
+            sampling: Sampling::default(),
+            choices: 1,
+            tools: Vec::new(),
+            tool_choice: None,
+            response_format: None,
+            budget: crate::chat::Budget::default(),
+            extra: serde_json::Map::new(),
+        };
+        let bound = prompt_tokens(&request).0;
+        assert!((least..=most).contains(&bound), "{bound} is not within {least}..={most}");
+    }
+
+    #[test]
+    fn text_costs_at_most_a_token_a_byte() {
+        check(vec![Part::Text("x".repeat(1000))], 1000, 1200);
+        check(vec![Part::Text("ü".repeat(1000))], 2000, 2200);
+    }
+
+    #[test]
+    fn an_image_does_not_cost_its_bytes() {
+        let url = format!("data:image/png;base64,{}", "A".repeat(1 << 20));
+        check(vec![Part::Other(json!({"type": "image_url", "image_url": {"url": url}}))], IMAGE, IMAGE + 200);
+    }
+
+    #[test]
+    fn other_parts_cost_their_bytes() {
+        let data = "A".repeat(50_000);
+        check(vec![Part::Other(json!({"type": "input_audio", "data": data}))], 50_000, 51_000);
+    }
+}

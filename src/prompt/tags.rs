@@ -1,0 +1,257 @@
+//! Tells thought from answer in text that has the tags of thinking in it.
+
+/// What some text turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Span {
+    /// Part of the thought.
+    Thought(String),
+    /// Part of the answer.
+    Answer(String),
+    /// The tag that begins a thought.
+    Start,
+    /// The tag that closes a thought.
+    End,
+}
+
+/// Splits text that arrives in pieces at its tags, wherever the pieces are cut.
+///
+/// A thought may begin only where nothing but white space was said before, so that an answer *about* tags
+/// stays whole; once there was a thought, later tags are tags too, since models fall back into thinking.
+#[derive(Debug, Clone)]
+pub struct Splitter {
+    start: String,
+    end: String,
+    place: Place,
+    /// The text that may be the beginning of a tag, or white space that may precede one.
+    held: String,
+    margin: Margin,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nothing was said yet.
+    Before,
+    /// Inside a thought.
+    Thinking,
+    /// After a thought.
+    After,
+    /// In an answer without a thought; tags are only text.
+    Plain,
+}
+
+/// Drops the white space between a thought and its answer: it belongs to the template, not to the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Margin {
+    open: bool,
+}
+
+impl Margin {
+    /// At the beginning of an answer that follows a thought.
+    pub fn before_answer() -> Margin {
+        Margin { open: true }
+    }
+
+    /// Without a thought: everything belongs to the answer.
+    pub fn none() -> Margin {
+        Margin { open: false }
+    }
+
+    /// The text without the margin.
+    pub fn trim<'a>(&mut self, text: &'a str) -> &'a str {
+        if !self.open {
+            return text;
+        }
+        let rest = text.trim_start();
+        self.open = rest.is_empty();
+        rest
+    }
+}
+
+impl Splitter {
+    /// A splitter for a model with these tags; `thinking` where the prompt has opened the thought already.
+    pub fn new(start: impl Into<String>, end: impl Into<String>, thinking: bool) -> Splitter {
+        let place = if thinking { Place::Thinking } else { Place::Before };
+        Splitter { start: start.into(), end: end.into(), place, held: String::new(), margin: Margin::none() }
+    }
+
+    /// The same, told that thoughts come by another way: whatever comes here is answer.
+    pub fn plain(&mut self) {
+        if self.place == Place::Before {
+            self.place = Place::Plain;
+        }
+    }
+
+    /// Takes more text.
+    pub fn push(&mut self, text: &str) -> Vec<Span> {
+        self.held.push_str(text);
+        let mut spans = Vec::new();
+        while self.step(&mut spans) {}
+        spans
+    }
+
+    /// The text has ended; what was held back is text after all.
+    pub fn finish(&mut self) -> Vec<Span> {
+        let mut spans = Vec::new();
+        let rest = std::mem::take(&mut self.held);
+        self.say(&rest, &mut spans);
+        spans
+    }
+
+    /// Takes one tag out of the held text; false where there is none to take.
+    fn step(&mut self, spans: &mut Vec<Span>) -> bool {
+        if self.place == Place::Before && !self.enter() {
+            return false;
+        }
+        let tags: &[(&str, Span)] = match self.place {
+            Place::Thinking => &[(&self.end, Span::End)],
+            // A second end tag closes nothing, but it is no answer either.
+            Place::Before | Place::After => &[(&self.start, Span::Start), (&self.end, Span::End)],
+            Place::Plain => &[],
+        };
+        let found = tags
+            .iter()
+            .filter_map(|(tag, span)| Some((self.held.find(tag)?, tag.len(), span.clone())))
+            .min_by_key(|(at, ..)| *at);
+        let Some((at, length, span)) = found else {
+            let keep = tags.iter().map(|(tag, _)| overlap(&self.held, tag)).max().unwrap_or(0);
+            let rest = self.held.split_off(self.held.len() - keep);
+            let said = std::mem::replace(&mut self.held, rest);
+            self.say(&said, spans);
+            return false;
+        };
+        let rest = self.held.split_off(at + length);
+        let said = std::mem::replace(&mut self.held, rest);
+        self.say(&said[..at], spans);
+        self.place = if span == Span::Start { Place::Thinking } else { Place::After };
+        if span == Span::End {
+            self.margin = Margin::before_answer();
+        }
+        spans.push(span);
+        true
+    }
+
+    /// Decides whether the text begins with a thought; false where more of it is needed.
+    fn enter(&mut self) -> bool {
+        let text = self.held.trim_start();
+        if text.starts_with(&self.start) {
+            self.held = text.to_owned();
+        } else if self.start.starts_with(text) {
+            return false;
+        } else {
+            self.place = Place::Plain;
+        }
+        true
+    }
+
+    fn say(&mut self, text: &str, spans: &mut Vec<Span>) {
+        if self.place == Place::Thinking {
+            if !text.is_empty() {
+                spans.push(Span::Thought(text.to_owned()));
+            }
+            return;
+        }
+        let text = self.margin.trim(text);
+        if !text.is_empty() {
+            spans.push(Span::Answer(text.to_owned()));
+        }
+    }
+}
+
+/// How many bytes at the end of the text may be the beginning of the tag.
+fn overlap(text: &str, tag: &str) -> usize {
+    let longest = text.len().min(tag.len().saturating_sub(1));
+    (1..=longest)
+        .rev()
+        .find(|&length| tag.is_char_boundary(length) && text.as_bytes().ends_with(&tag.as_bytes()[..length]))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(spans: Vec<Span>) -> Vec<Span> {
+        let mut all: Vec<Span> = Vec::new();
+        for span in spans {
+            match (all.last_mut(), &span) {
+                (Some(Span::Thought(before)), Span::Thought(text)) => before.push_str(text),
+                (Some(Span::Answer(before)), Span::Answer(text)) => before.push_str(text),
+                _ => all.push(span),
+            }
+        }
+        all
+    }
+
+    fn split(thinking: bool, pieces: &[&str]) -> Vec<Span> {
+        let mut splitter = Splitter::new("<think>", "</think>", thinking);
+        let mut spans: Vec<Span> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
+        spans.extend(splitter.finish());
+        joined(spans)
+    }
+
+    /// The same spans wherever the text is cut in two, and character by character.
+    fn check(thinking: bool, text: &str, expected: &[Span]) {
+        assert_eq!(split(thinking, &[text]), expected, "whole");
+        for (cut, _) in text.char_indices() {
+            assert_eq!(split(thinking, &[&text[..cut], &text[cut..]]), expected, "cut at {cut}");
+        }
+        let single: Vec<String> = text.chars().map(String::from).collect();
+        let single: Vec<&str> = single.iter().map(String::as_str).collect();
+        assert_eq!(split(thinking, &single), expected, "character by character");
+    }
+
+    fn thought(text: &str) -> Span {
+        Span::Thought(text.to_owned())
+    }
+
+    fn answer(text: &str) -> Span {
+        Span::Answer(text.to_owned())
+    }
+
+    #[test]
+    fn a_thought_and_its_answer_are_told_apart() {
+        check(
+            false,
+            "<think>\n1+1=2\n</think>\n\nIt is 2. ",
+            &[Span::Start, thought("\n1+1=2\n"), Span::End, answer("It is 2. ")],
+        );
+    }
+
+    #[test]
+    fn a_thought_that_the_prompt_opened_shows_only_its_end() {
+        check(true, "a<b ü</think> c", &[thought("a<b ü"), Span::End, answer("c")]);
+    }
+
+    #[test]
+    fn an_answer_about_tags_stays_whole() {
+        check(false, "  Write <think>x</think>.", &[answer("  Write <think>x</think>.")]);
+        check(false, "<thin air>", &[answer("<thin air>")]);
+        check(false, "</think>", &[answer("</think>")]);
+    }
+
+    #[test]
+    fn a_thought_may_begin_again_and_a_second_end_is_no_answer() {
+        check(
+            false,
+            " <think>a</think>b<think>c</think></think> d",
+            &[
+                Span::Start,
+                thought("a"),
+                Span::End,
+                answer("b"),
+                Span::Start,
+                thought("c"),
+                Span::End,
+                Span::End,
+                answer("d"),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_looks_like_a_tag_at_the_end_is_text() {
+        check(false, "<think>a</thi", &[Span::Start, thought("a</thi")]);
+        check(false, "<thi", &[answer("<thi")]);
+        check(true, "a</think>b</", &[thought("a"), Span::End, answer("b</")]);
+    }
+}

@@ -1,0 +1,163 @@
+//! Text to token ids, by byte-level BPE.
+//!
+//! Control tokens are structure: they are found in what a chat template wrote, never in what a caller wrote.
+//! To tell the two apart after rendering, a caller's text that spells a control token carries a mark inside it
+//! (see [`Tokenizer::mark`]), which goes again once the control tokens were found. Text without such spellings,
+//! that is all ordinary text, is left alone.
+
+use tokenizers::models::bpe::{BPE, Vocab};
+use tokenizers::pre_tokenizers::PreTokenizerWrapper;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::{AddedToken, SplitDelimiterBehavior};
+
+use super::error::PromptError;
+use super::vocabulary::{Kind, Vocabulary};
+
+/// A model's tokenizer.
+#[derive(Debug)]
+pub struct Tokenizer {
+    plain: tokenizers::Tokenizer,
+    /// The longest first, so that no control token hides behind the beginning of another.
+    controls: Vec<(String, u32)>,
+    bos: Option<u32>,
+}
+
+impl Tokenizer {
+    /// The tokenizer of a vocabulary.
+    pub fn new(vocabulary: &Vocabulary) -> Result<Tokenizer, PromptError> {
+        let wrong = |error: tokenizers::Error| PromptError::Vocabulary(error.to_string());
+        let cut = Cut::named(&vocabulary.pre)?;
+        let mut plain = tokenizers::Tokenizer::new(bpe(vocabulary, cut.whole_words).map_err(wrong)?);
+        plain.with_pre_tokenizer(Some(cut.pre_tokenizer().map_err(wrong)?));
+        let defined = vocabulary
+            .of_kind(Kind::UserDefined)
+            .map(|(_, text)| AddedToken::from(text, false).normalized(false));
+        plain.add_tokens(defined).map_err(wrong)?;
+        let controls = vocabulary.of_kind(Kind::Control).filter(|(_, text)| !text.is_empty());
+        let mut controls: Vec<(String, u32)> = controls.map(|(id, text)| (text.to_owned(), id)).collect();
+        controls.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        let bos = vocabulary.bos.filter(|_| vocabulary.add_bos);
+        Ok(Tokenizer { plain, controls, bos })
+    }
+
+    /// The tokens of a whole prompt that our own side wrote, except where it is marked.
+    pub fn encode_prompt(&self, text: &str, mark: Option<char>) -> Result<Vec<u32>, PromptError> {
+        let mut ids = self.encode(text, mark)?;
+        if let Some(bos) = self.bos.filter(|bos| ids.first() != Some(bos)) {
+            ids.insert(0, bos);
+        }
+        Ok(ids)
+    }
+
+    /// The tokens of a text that our own side wrote, except where it is marked.
+    pub fn encode(&self, text: &str, mark: Option<char>) -> Result<Vec<u32>, PromptError> {
+        let mut ids = Vec::new();
+        let mut rest = 0;
+        for (at, length, id) in self.find(text) {
+            self.encode_plain(&text[rest..at], mark, &mut ids)?;
+            ids.push(id);
+            rest = at + length;
+        }
+        self.encode_plain(&text[rest..], mark, &mut ids)?;
+        Ok(ids)
+    }
+
+    /// The text with a mark inside every control token that it spells, so that none is found in it.
+    pub fn mark(&self, text: &str, mark: char) -> String {
+        let mut marked = String::with_capacity(text.len());
+        let mut rest = 0;
+        for (at, ..) in self.find(text) {
+            let inside = at + text[at..].chars().next().map_or(0, char::len_utf8);
+            marked.push_str(&text[rest..inside]);
+            marked.push(mark);
+            rest = inside;
+        }
+        marked.push_str(&text[rest..]);
+        marked
+    }
+
+    /// True where the text spells a control token.
+    pub fn spells_control(&self, text: &str) -> bool {
+        self.find(text).next().is_some()
+    }
+
+    /// Where control tokens stand in a text, and how long they are.
+    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (usize, usize, u32)> + 'a {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            while at < text.len() {
+                let rest = &text.as_bytes()[at..];
+                let found = self.controls.iter().find(|(control, _)| rest.starts_with(control.as_bytes()));
+                let here = at;
+                if let Some((control, id)) = found {
+                    at += control.len();
+                    return Some((here, control.len(), *id));
+                }
+                at += 1;
+            }
+            None
+        })
+    }
+
+    fn encode_plain(&self, text: &str, mark: Option<char>, ids: &mut Vec<u32>) -> Result<(), PromptError> {
+        let unmarked = mark.filter(|mark| text.contains(*mark)).map(|mark| text.replace(mark, ""));
+        let text = unmarked.as_deref().unwrap_or(text);
+        if !text.is_empty() {
+            let encoding = self.plain.encode_fast(text, false);
+            let encoding = encoding.map_err(|error| PromptError::Tokenizer(error.to_string()))?;
+            ids.extend_from_slice(encoding.get_ids());
+        }
+        Ok(())
+    }
+}
+
+fn bpe(vocabulary: &Vocabulary, whole_words: bool) -> tokenizers::Result<BPE> {
+    let known = vocabulary.iter().filter(|&(id, _)| vocabulary.kind(id) != Kind::Other);
+    let known: Vocab = known.map(|(id, text)| (text.to_owned(), id)).collect();
+    let merges = vocabulary.merges.iter().filter_map(|merge| {
+        // A merge into no token never applies; the embedded model has one, since llama.cpp wants at least one.
+        let (left, right) = merge.split_once(' ')?;
+        let all = [left, right, &format!("{left}{right}")].into_iter().all(|text| known.contains_key(text));
+        all.then(|| (left.to_owned(), right.to_owned()))
+    });
+    let merges = merges.collect();
+    BPE::builder().vocab_and_merges(known, merges).ignore_merges(whole_words).build()
+}
+
+/// How text is cut into words before merging.
+struct Cut {
+    patterns: &'static [&'static str],
+    /// A word that is a token is that token, whatever the merges say.
+    whole_words: bool,
+}
+
+const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+const QWEN2: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+/// llama.cpp's own, for files that name none.
+const DEFAULT: [&str; 4] = [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", r"[0-9][0-9][0-9]"];
+
+impl Cut {
+    fn named(name: &str) -> Result<Cut, PromptError> {
+        let (patterns, whole_words): (&[&str], bool) = match name {
+            "gpt-2" => (&[GPT2], false),
+            "" | "default" => (&DEFAULT, false),
+            "qwen2" | "deepseek-r1-qwen" => (&[QWEN2], false),
+            "llama-bpe" | "llama3" | "llama-v3" => (&[LLAMA3], true),
+            other => return Err(PromptError::Pre(other.to_owned())),
+        };
+        Ok(Cut { patterns, whole_words })
+    }
+
+    fn pre_tokenizer(&self) -> tokenizers::Result<PreTokenizerWrapper> {
+        let mut steps: Vec<PreTokenizerWrapper> = Vec::new();
+        for pattern in self.patterns {
+            let pattern = SplitPattern::Regex((*pattern).to_owned());
+            steps.push(Split::new(pattern, SplitDelimiterBehavior::Isolated, false)?.into());
+        }
+        steps.push(ByteLevel::new(false, false, false).into());
+        Ok(Sequence::new(steps).into())
+    }
+}

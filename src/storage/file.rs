@@ -1,0 +1,75 @@
+//! The files of a database: made for their owner's eyes only, and for one process at a time.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::StorageError;
+
+/// Holds off other processes until it is dropped, or the process dies.
+///
+/// It locks a file beside the database: closing a handle to the database itself would release the database's own locks.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Makes the folder, the database and its lock where they are missing, and takes the lock.
+    pub(super) fn take(database: &Path) -> Result<Lock, StorageError> {
+        let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder {
+            create_folder(folder).map_err(create_error(folder))?;
+        }
+        // SQLite gives the files that it makes beside the database the mode of the database.
+        create_missing(database).map_err(create_error(database))?;
+        // Whatever name it was opened by, the lock has one.
+        let beside = beside(&database.canonicalize().map_err(create_error(database))?);
+        let file = create_file(&beside).map_err(create_error(&beside))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StorageError::InUse(database.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(create_error(&beside)(source)),
+        }
+        Ok(Lock { _file: file })
+    }
+}
+
+fn beside(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+fn create_error(path: &Path) -> impl FnOnce(std::io::Error) -> StorageError {
+    let path = path.to_owned();
+    move |source| StorageError::Create { path, source }
+}
+
+fn create_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Does not touch a file that is there.
+fn create_missing(path: &Path) -> std::io::Result<()> {
+    match private().create_new(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        created => created.map(drop),
+    }
+}
+
+fn create_file(path: &Path) -> std::io::Result<File> {
+    private().create(true).truncate(false).open(path)
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}

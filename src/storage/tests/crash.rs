@@ -1,0 +1,115 @@
+//! `kill -9` under load, for real: this test binary runs itself as the process to be killed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::ledger::conformance::{amounts, dispatched};
+use crate::ledger::{Entry, Journal};
+use crate::tasks::Tasks;
+use crate::units::{Money, Timestamp, Tokens};
+
+use super::{detail, ledger, open, reserve};
+
+const CHILD: &str = "storage::tests::crash::the_process_to_be_killed";
+const PRICE: u64 = 3;
+const HELD: u64 = 10;
+
+fn start(folder: &std::path::Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", CHILD, "--ignored", "--nocapture", "--test-threads=1"])
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Settles without end, and says so on standard output once a settlement is journalled.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "run by the test below, in a process of its own"]
+async fn the_process_to_be_killed() {
+    let tasks = Tasks::default();
+    let path = std::env::current_dir().unwrap().join("stint.db");
+    let ledger = ledger(&tasks, open(&path).await, Timestamp::now()).await;
+    for _ in 0..32 {
+        let ledger = ledger.clone();
+        tasks.spawn(async move {
+            loop {
+                let mut reservation = reserve(&ledger, HELD);
+                let id = reservation.id();
+                reservation.dispatch().await.unwrap();
+                tokio::task::yield_now().await;
+                let settling = reservation.settle(Money(PRICE), Tokens(1), detail());
+                if settling.journalled(Duration::from_secs(60)).await.journalled {
+                    writeln!(std::io::stdout(), "settled {id}").unwrap();
+                }
+            }
+        });
+    }
+    tasks.drain(Duration::from_secs(60)).await;
+}
+
+#[tokio::test]
+async fn after_kill_9_under_load_no_settlement_is_lost_and_nothing_stays_reserved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stint.db");
+    let mut told = 0;
+    for round in 1..=3 {
+        told += settle_and_kill(folder.path(), 200 * round);
+        let (tasks, now) = (Tasks::default(), Timestamp::now());
+        let ledger = ledger(&tasks, open(&path).await, now).await;
+        let totals = &ledger.totals()[0];
+        assert_eq!(totals.reserved.money, Money::ZERO);
+        assert!(totals.settled >= told, "{} settled of the {told} that were told", totals.settled);
+        let posted_whole = (totals.spent.money.0 - totals.settled * PRICE) / HELD;
+        assert_eq!(totals.spent.money.0, totals.settled * PRICE + posted_whole * HELD);
+        assert!(posted_whole <= 32 * round, "at most one for each that was running");
+        drop(ledger);
+        assert!(tasks.drain(Duration::from_secs(10)).await);
+        let journal = open(&path).await;
+        assert_eq!(journal.unresolved().await.unwrap(), []);
+    }
+}
+
+/// Kills the process when it has told of so many settlements; says of how many it told before it died.
+fn settle_and_kill(folder: &std::path::Path, settlements: u64) -> u64 {
+    let mut child = start(folder);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut told = 0;
+    for line in lines {
+        // A line that was broken off by the kill was told as well, or was not; it is not counted.
+        let Ok(line) = line else { break };
+        told += u64::from(line.contains("settled req_"));
+        if told == settlements {
+            child.kill().unwrap();
+        }
+    }
+    child.wait().unwrap();
+    assert!(told >= settlements, "the process ended by itself after {told}");
+    told
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_anywhere_in_its_last_commit_opens_with_all_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, log) = (folder.path().join("stint.db"), folder.path().join("stint.db-wal"));
+    let journal = open(&path).await;
+    let length = || usize::try_from(log.metadata().unwrap().len()).unwrap();
+    let mut lengths = Vec::new();
+    for _ in 0..3 {
+        journal.append(&[Entry::Dispatched(dispatched("a", 1, amounts(1, 1)))]).await.unwrap();
+        lengths.push(length());
+    }
+    let (database, log) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
+    let (before, whole) = (lengths[1], lengths[2]);
+    assert!(before < whole);
+    for cut in (before..whole).step_by(509).chain([whole - 1, whole]) {
+        let copy = tempfile::tempdir().unwrap();
+        std::fs::write(copy.path().join("stint.db"), &database).unwrap();
+        std::fs::write(copy.path().join("stint.db-wal"), &log[..cut]).unwrap();
+        let journal = open(&copy.path().join("stint.db")).await;
+        let expected = if cut == whole { 3 } else { 2 };
+        assert_eq!(journal.unresolved().await.unwrap().len(), expected, "cut at {cut} of {whole}");
+    }
+}

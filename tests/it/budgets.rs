@@ -1,0 +1,159 @@
+//! Budgets in, in every dialect; budgets out, to the token.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use stint::backend::scripted::{Play, Scripted};
+use stint::catalog::Class;
+
+use crate::harness::{World, model};
+
+fn question(more: &Value) -> Value {
+    let mut body = json!({ "model": "m", "messages": [{ "role": "user", "content": "What is 12+34+5?" }] });
+    for (name, value) in more.as_object().expect("members") {
+        body[name] = value.clone();
+    }
+    body
+}
+
+/// A model that thinks 20 tokens and answers with two.
+fn script() -> Arc<Scripted> {
+    Arc::new(Scripted::always(Play::new().thinks(20).answers("51 it-is").answers_when_cut("about 50")))
+}
+
+/// What came of a question with these members: the answer and (thinking used, overhead, solution used).
+async fn spent(class: Class, more: &Value) -> (Value, [u64; 3]) {
+    let world = World::open(model("m", class), &script()).await;
+    let answer = world.ask("", &question(more)).await.good();
+    let budget = &answer["budget"];
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{budget}"));
+    let counts = [
+        number(&budget["thinking"]["used"]),
+        number(&budget["overhead_tokens"]),
+        number(&budget["solution"]["used"]),
+    ];
+    let usage = &answer["usage"];
+    assert_eq!(number(&usage["completion_tokens"]), counts.iter().sum::<u64>(), "{answer}");
+    assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], counts[0], "{answer}");
+    (answer, counts)
+}
+
+#[tokio::test]
+async fn a_thought_within_its_budget_is_closed_by_the_model() {
+    for class in [Class::Inline, Class::Continue] {
+        let (answer, counts) = spent(class, &json!({ "budget": { "thinking_tokens": 100 } })).await;
+        assert_eq!(counts, [20, 2, 2], "{class:?}: the end tag and the end of text are overhead");
+        assert_eq!(answer["budget"]["thinking"]["ended"], "closed");
+        assert_eq!(answer["choices"][0]["message"]["content"], "51 it-is");
+    }
+}
+
+#[tokio::test]
+async fn a_thought_is_cut_at_exactly_its_budget_and_an_answer_follows() {
+    for class in [Class::Inline, Class::Continue] {
+        for budget in [1, 8, 19] {
+            let (answer, counts) = spent(class, &json!({ "budget": { "thinking_tokens": budget } })).await;
+            assert_eq!(counts, [budget, 4, 2], "{class:?}: hand-off and end of text are overhead");
+            assert_eq!(answer["budget"]["thinking"]["ended"], "cut");
+            assert_eq!(answer["choices"][0]["message"]["content"], "about 50");
+            assert_eq!(answer["choices"][0]["finish_reason"], "stop");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_thinking_is_no_thinking() {
+    for class in [Class::Inline, Class::Continue] {
+        let (answer, counts) = spent(class, &json!({ "reasoning": { "enabled": false } })).await;
+        assert_eq!(counts, [0, 4, 2], "{class:?}");
+        assert_eq!(answer["budget"]["thinking"]["ended"], "none");
+        assert!(answer["choices"][0]["message"].get("reasoning_content").is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_solution_that_runs_out_says_length() {
+    let more = json!({ "budget": { "thinking_tokens": 30, "solution_tokens": 1 } });
+    for class in [Class::Inline, Class::Continue] {
+        let (answer, counts) = spent(class, &more).await;
+        assert_eq!(counts, [20, 1, 1], "{class:?}");
+        assert_eq!(answer["choices"][0]["finish_reason"], "length");
+        assert_eq!(answer["budget"]["solution"]["ended"], "length");
+    }
+}
+
+#[tokio::test]
+async fn every_dialect_states_the_same_budget_and_the_least_wins() {
+    let world = World::open(model("m", Class::Inline), &script()).await;
+    let table = [
+        (json!({ "budget": { "thinking_tokens": 7 } }), 7),
+        (json!({ "thinking_token_budget": 7 }), 7),
+        (json!({ "reasoning": { "max_tokens": 7 } }), 7),
+        (json!({ "thinking": { "type": "enabled", "budget_tokens": 7 } }), 7),
+        (json!({ "thinking": { "type": "disabled" } }), 0),
+        (json!({ "model": "m:t=7" }), 7),
+        (json!({ "budget": { "thinking_tokens": 9 }, "reasoning": { "max_tokens": 7 } }), 7),
+        (json!({ "reasoning_effort": "none" }), 0),
+        (json!({ "model": "m:none" }), 0),
+        (json!({ "budget": { "thinking_tokens": 500 }, "max_completion_tokens": 80 }), 80 - 5 - 64),
+    ];
+    for (more, budget) in table {
+        let answer = world.ask("", &question(&more)).await.good();
+        assert_eq!(answer["budget"]["thinking"]["budget"], budget, "{more}: {}", answer["budget"]);
+    }
+}
+
+#[tokio::test]
+async fn headers_state_budgets_for_clients_without_an_extra_body() {
+    let world = World::open(model("m", Class::Inline), &script()).await;
+    let request = world.client.post(format!("{}/v1/chat/completions", world.base));
+    let request = request.header("content-type", "application/json").header("x-budget-thinking-tokens", "6");
+    let answer = crate::harness::Answer::of(request.body(question(&json!({})).to_string())).await.good();
+    assert_eq!(answer["budget"]["thinking"]["used"], 6);
+}
+
+#[tokio::test]
+async fn more_effort_never_thinks_less() {
+    let world = World::open(model("m", Class::Inline), &script()).await;
+    let mut before = 0;
+    for word in ["none", "minimal", "low", "medium", "high", "xhigh"] {
+        let answer = world.ask("", &question(&json!({ "reasoning_effort": word }))).await.good();
+        let budget = answer["budget"]["thinking"]["budget"].as_u64().unwrap();
+        assert!(budget >= before, "{word}: {budget} after {before}");
+        before = budget;
+    }
+    assert!(before > 0);
+}
+
+#[tokio::test]
+async fn hidden_thoughts_are_counted_by_the_upstream_and_an_empty_answer_is_rescued() {
+    let hidden = Play::new().thinks(20).answers("51").hides_thoughts();
+    let script = Arc::new(Scripted::always(hidden));
+    let world = World::open(model("m", Class::Effort), &script).await;
+    let answer = world.ask("", &question(&json!({ "budget": { "thinking_tokens": 60 } }))).await.good();
+    assert_eq!(answer["budget"]["thinking"]["used"], 20);
+    assert_eq!(answer["budget"]["estimated"], false);
+    let long = Play::new().thinks(2000).hides_thoughts();
+    let script = Arc::new(Scripted::in_turn(vec![long, Play::new().answers("51")]));
+    let world = World::open(model("m", Class::Effort), &script).await;
+    let answer = world.ask("", &question(&json!({ "budget": { "thinking_tokens": 60 } }))).await.good();
+    assert_eq!(answer["choices"][0]["message"]["content"], "51");
+    assert_eq!(answer["budget"]["other"]["attempts"], 1);
+    assert_eq!(script.records().len(), 2);
+}
+
+#[tokio::test]
+async fn every_choice_has_its_own_budget() {
+    let world = World::open(model("m", Class::Inline), &script()).await;
+    let more = json!({ "n": 3, "budget": { "thinking_tokens": 8 } });
+    let answer = world.ask("", &question(&more)).await.good();
+    let choices = answer["budget"]["choices"].as_array().unwrap();
+    assert_eq!(choices.len(), 3);
+    assert!(choices.iter().all(|choice| choice["thinking"]["used"] == 8));
+    assert_eq!(answer["usage"]["completion_tokens"], 3 * (8 + 4 + 2));
+    let mut streamed = question(&more);
+    streamed["stream"] = true.into();
+    let chunks = world.ask("", &streamed).await.chunks();
+    assert_eq!(chunks.budget()["choices"].as_array().unwrap().len(), 3);
+    assert_eq!(chunks.joined(2, "content"), "about 50");
+}

@@ -1,0 +1,122 @@
+//! The real binary, as an operator starts it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::Answer;
+
+/// How long a server may take to be ready: a software driver compiles shaders at first.
+const READY_MAX: Duration = Duration::from_secs(60);
+
+/// A running `stint serve` and its folder.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    pub(crate) base: String,
+    pub(crate) client: reqwest::Client,
+}
+
+/// A folder with a configuration in it.
+#[derive(Debug)]
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    /// A new folder whose configuration is `toml` on a free port, with a ledger of its own.
+    pub(crate) fn new(toml: &str) -> Folder {
+        let folder = Folder(TempDir::new().unwrap());
+        std::fs::write(folder.config(), toml).unwrap();
+        folder
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn config(&self) -> PathBuf {
+        self.path().join("stint.toml")
+    }
+
+    /// The command line with this folder's configuration and nothing of the environment that would change it.
+    pub(crate) fn stint(&self, verb: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stint"));
+        command.arg(verb).arg("--config").arg(self.config());
+        command.env("STINT_LEDGER", self.path().join("ledger.db"));
+        // Many small dispatches are quicker on a software driver without threads of its own.
+        command.env("LP_NUM_THREADS", "0").env_remove("STINT_CONFIG");
+        command
+    }
+
+    /// Starts a server on a free port and waits until it is ready.
+    pub(crate) fn serve(&self) -> Process {
+        let mut command = self.stint("serve");
+        command.env("STINT_LISTEN", "127.0.0.1:0").env("STINT_LOG", "info").stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let base = address(&mut child);
+        Process { child, base, client: reqwest::Client::builder().no_proxy().build().unwrap() }
+    }
+}
+
+/// Reads the log until it says where the server listens, and drains the rest of it.
+fn address(child: &mut Child) -> String {
+    let log = BufReader::new(child.stderr.take().expect("a piped log"));
+    let (tell, told) = sync_channel(1);
+    std::thread::spawn(move || {
+        for line in log.lines().map_while(Result::ok) {
+            if let Some((_, rest)) = line.split_once("listening on ") {
+                let _ = tell.try_send(rest.trim().to_owned());
+            }
+            if std::env::var_os("STINT_TEST_LOG").is_some() {
+                eprintln!("{line}");
+            }
+        }
+    });
+    match told.recv_timeout(READY_MAX) {
+        Ok(base) => base,
+        Err(_) => panic!("the server did not start: {:?}", child.try_wait()),
+    }
+}
+
+impl Process {
+    /// Posts a chat completion.
+    pub(crate) async fn ask(&self, key: &str, body: &Value) -> Answer {
+        let request = self.client.post(format!("{}/v1/chat/completions", self.base)).bearer_auth(key);
+        Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
+    }
+
+    /// Gets a page.
+    pub(crate) async fn get(&self, key: &str, path: &str) -> Answer {
+        Answer::of(self.client.get(format!("{}{path}", self.base)).bearer_auth(key)).await
+    }
+
+    /// Sends a signal, by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status().unwrap();
+        assert!(sent.success(), "kill -s {name} {pid}");
+    }
+
+    /// Waits for the end, for so long at most.
+    pub(crate) fn ended(&mut self, patience: Duration) -> ExitStatus {
+        let until = Instant::now() + patience;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < until, "it still runs after {patience:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

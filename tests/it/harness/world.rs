@@ -1,0 +1,154 @@
+//! A whole gateway in this process: real HTTP, real ledger, scripted models.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use stint::backend::Backend;
+use stint::backend::scripted::Scripted;
+use stint::catalog::{Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route};
+use stint::config;
+use stint::gateway::{Gateway, Parts};
+use stint::http::{self, Server, Service};
+use stint::ledger::{AccountId, Ledger, MemoryJournal, Totals};
+use stint::metrics::Metrics;
+use stint::tasks::Tasks;
+use stint::tenant::{Keys, Tenant, TenantLimit, hash_key};
+use stint::units::{Amount, Chance, Money, Price, Timestamp, Tokens, Window};
+
+use super::Answer;
+
+/// A model that costs a nano-dollar a token read and four a token written.
+pub(crate) fn model(name: &str, class: Class) -> Model {
+    let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
+    let level = |word: &str, usual| EffortLevel { word: word.into(), usual: Tokens(usual) };
+    let efforts = match class {
+        Class::Effort => vec![level("minimal", 10), level("low", 50), level("high", 500)],
+        Class::Inline | Class::Continue => Vec::new(),
+    };
+    Model {
+        name: name.into(),
+        prices: Some(Prices { input: price(1), output: price(4) }),
+        context: Tokens(4096),
+        class,
+        thinking_max: Tokens(1024),
+        solution_default: Tokens(64),
+        hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5) },
+        capabilities: match class {
+            Class::Effort => vec![Capability::Tools, Capability::Schema],
+            Class::Inline | Class::Continue => Vec::new(),
+        },
+        efforts,
+    }
+}
+
+/// A tenant whose key is `sk-` and its name, with so many nano-dollars in all.
+pub(crate) fn tenant(name: &str, nanos: u64) -> Tenant {
+    let max = Amount::Money(Money(nanos));
+    let limits = vec![TenantLimit { window: Window::Total, max }];
+    Tenant { name: name.into(), key: Some(hash_key(&format!("sk-{name}"))), limits }
+}
+
+/// The gateway and what stands around it.
+pub(crate) struct World {
+    pub(crate) base: String,
+    pub(crate) ledger: Ledger,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) client: reqwest::Client,
+    tasks: Tasks,
+}
+
+impl World {
+    /// Serves these models to these tenants; to everybody where there are none.
+    pub(crate) async fn new(models: Vec<(Model, Arc<Scripted>)>, tenants: Vec<Tenant>) -> World {
+        let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
+            .expect("the defaults are right");
+        let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
+        let keys = Keys::new(tenants).unwrap();
+        let journal = Arc::new(MemoryJournal::default());
+        let observer = Arc::new(Quiet);
+        let ledger =
+            Ledger::open(&tasks, journal, observer, Default::default(), Timestamp::now()).await.unwrap();
+        ledger.declare(keys.tenants().map(AsRef::as_ref));
+        let gateway = Gateway::new(Parts {
+            settings: settings.gateway,
+            tasks: tasks.clone(),
+            metrics: metrics.clone(),
+            ledger: ledger.clone(),
+            catalog: catalog(&models),
+            backends: models
+                .into_iter()
+                .map(|(model, script)| (model.name, script as Arc<dyn Backend>))
+                .collect(),
+            calibration: stint::estimate::shipped().unwrap(),
+        });
+        let listen = ([127, 0, 0, 1], 0).into();
+        let http = http::Settings { listen, ..settings.http };
+        let refresh = Box::new(|| ());
+        let service = Service { settings: http.clone(), keys, gateway, metrics: metrics.clone(), refresh };
+        let bound = http::bind(listen).unwrap();
+        let base = format!("http://{}", bound.address());
+        let server = Server::new(http, metrics.clone(), tasks.clone());
+        tasks.spawn(server.serve(bound, http::api(&Arc::new(service))));
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        World { base, ledger, metrics, client, tasks }
+    }
+
+    /// One model, open to everybody.
+    pub(crate) async fn open(model: Model, script: &Arc<Scripted>) -> World {
+        World::new(vec![(model, script.clone())], Vec::new()).await
+    }
+
+    /// Posts a chat completion.
+    pub(crate) async fn ask(&self, key: &str, body: &Value) -> Answer {
+        let request = self.client.post(format!("{}/v1/chat/completions", self.base));
+        let request = request.header("authorization", format!("Bearer {key}"));
+        Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
+    }
+
+    /// Gets a page.
+    pub(crate) async fn get(&self, key: &str, path: &str) -> Answer {
+        let request = self.client.get(format!("{}{path}", self.base));
+        Answer::of(request.header("authorization", format!("Bearer {key}"))).await
+    }
+
+    /// How a tenant's account stands.
+    pub(crate) fn account(&self, name: &str) -> Totals {
+        let account = AccountId::new(name);
+        self.ledger.totals().into_iter().find(|totals| totals.account == account).expect("a known account")
+    }
+
+    /// Waits until nothing is reserved any more.
+    pub(crate) async fn settled(&self) {
+        let quiet = async {
+            while self.ledger.open_reservations() > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), quiet).await.expect("everything is settled");
+    }
+
+    /// Shuts down; says whether all ended within a second.
+    pub(crate) async fn stop(&self) -> bool {
+        self.tasks.stop();
+        self.tasks.drain(Duration::from_secs(1)).await
+    }
+}
+
+struct Quiet;
+
+impl stint::ledger::Observer for Quiet {}
+
+fn catalog(models: &[(Model, Arc<Scripted>)]) -> Catalog {
+    let auto = Route {
+        name: "auto".into(),
+        models: Vec::new(),
+        success_floor: Chance::new(0.5),
+        worth: Money(10_000_000),
+        second: Money(0),
+    };
+    let models: BTreeMap<_, _> =
+        models.iter().map(|(model, _)| (model.name.clone(), Arc::new(model.clone()))).collect();
+    Catalog { models, routes: BTreeMap::from([("auto".into(), auto)]) }
+}

@@ -1,0 +1,149 @@
+//! A key's money, under concurrency.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stint::backend::scripted::{Gate, Play, Scripted};
+use stint::backend::{Failure, Fault};
+use stint::catalog::{Class, Model, Prices};
+use stint::units::{Money, Price, Tokens};
+
+use crate::harness::{World, model, tenant};
+
+/// One nano-dollar a token, read or written.
+fn plain(name: &str) -> Model {
+    let price = Price { per_million_tokens: Money(1_000_000) };
+    Model { prices: Some(Prices { input: price, output: price }), ..model(name, Class::Inline) }
+}
+
+/// 10 thinking and 10 solution tokens: with a prompt of 75 and 5 of overhead, 100 nano-dollars at worst.
+fn pinned() -> Value {
+    json!({
+        "model": "m",
+        "messages": [{ "role": "user", "content": "What is 1+2?" }],
+        "budget": { "thinking_tokens": 10, "solution_tokens": 10 },
+    })
+}
+
+#[tokio::test]
+async fn of_64_requests_at_once_exactly_the_10_that_fit_are_served() {
+    let gate = Gate::shut();
+    let play = Play::new().thinks(20).answers("3").waits_at(&gate);
+    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
+    let world = World::new(vec![(plain("m"), script.clone())], vec![tenant("ten", 10 * 100)]).await;
+    let world = Arc::new(world);
+    let asking: Vec<_> = (0..64)
+        .map(|_| {
+            let world = world.clone();
+            #[expect(clippy::disallowed_methods, reason = "a caller, not the gateway")]
+            tokio::spawn(async move { world.ask("sk-ten", &pinned()).await })
+        })
+        .collect();
+    let refused_first = async {
+        while world.metrics.refusals.with_label_values(&["key money total"]).get() < 54 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), refused_first).await.expect("all are decided");
+    script.until(|records| records.len() == 10).await;
+    assert_eq!(world.account("ten").reserved.money, Money(1000), "ten worst cases and no more");
+    gate.open();
+    let mut served = 0;
+    for answer in asking {
+        let answer = answer.await.unwrap();
+        if answer.status == 200 {
+            served += 1;
+            continue;
+        }
+        let error = answer.error();
+        assert_eq!((answer.status, &error["code"]), (429, &json!("insufficient_quota")));
+        assert_eq!(answer.headers["x-should-retry"], "false");
+        assert_eq!(error["budget"]["limit"], "key money total");
+    }
+    assert_eq!(served, 10);
+    world.settled().await;
+    let account = world.account("ten");
+    assert_eq!(account.reserved.money, Money::ZERO);
+    // 75 read; 10 of thought, 4 of overhead and 1 of answer written.
+    assert_eq!(account.spent.money, Money(10 * 90));
+    assert_eq!(script.records().len(), 10, "nothing else reached the model");
+}
+
+#[tokio::test]
+async fn what_was_not_used_is_there_for_the_next_request() {
+    let script = Arc::new(Scripted::always(Play::new().thinks(1).answers("3")).reading(Tokens(75)));
+    let world = World::new(vec![(plain("m"), script)], vec![tenant("two", 185)]).await;
+    let first = world.ask("sk-two", &pinned()).await.good();
+    assert_eq!(
+        (&first["budget"]["cost_usd"], &first["budget"]["reserved_usd"]),
+        (&json!("0.000000079"), &json!("0.0000001"))
+    );
+    world.ask("sk-two", &pinned()).await.good();
+    let third = world.ask("sk-two", &pinned()).await;
+    assert_eq!(third.error()["budget"]["left"], "0.000000027");
+}
+
+#[tokio::test]
+async fn a_model_that_was_never_reached_costs_nothing() {
+    let failure = Failure::new(Fault::Backend, "no connection to sk-secret@host").unsent();
+    let script = Arc::new(Scripted::always(Play::new().refuses(failure)));
+    let world = World::new(vec![(plain("m"), script)], vec![tenant("key", 1000)]).await;
+    let answer = world.ask("sk-key", &pinned()).await;
+    assert_eq!((answer.status, &answer.error()["code"]), (502, &json!("upstream_failed")));
+    assert!(!answer.text.contains("sk-secret"), "callers never see our insides");
+    world.settled().await;
+    assert_eq!(world.account("key").spent.money, Money::ZERO);
+}
+
+#[tokio::test]
+async fn another_model_takes_over_before_anything_was_delivered_and_only_if_it_fits() {
+    let down = || {
+        let failure = Failure::new(Fault::Overload, "full").unsent();
+        Arc::new(Scripted::always(Play::new().refuses(failure)).reading(Tokens(75)))
+    };
+    let up = Arc::new(Scripted::always(Play::new().thinks(1).answers("3")).reading(Tokens(75)));
+    let dearer = |name: &str| {
+        let price = Price { per_million_tokens: Money(2_000_000) };
+        Model { prices: Some(Prices { input: price, output: price }), ..model(name, Class::Inline) }
+    };
+    let mut body = pinned();
+    body["model"] = "auto".into();
+    let models = vec![(plain("a"), down()), (dearer("b"), up.clone())];
+    let world = World::new(models, vec![tenant("rich", 1000), tenant("poor", 150)]).await;
+    let answer = world.ask("sk-rich", &body).await.good();
+    assert_eq!((&answer["model"], &answer["budget"]["other"]["attempts"]), (&json!("b"), &json!(1)));
+    let answer = world.ask("sk-poor", &body).await;
+    assert_eq!(answer.status, 503, "{}", answer.text);
+    world.settled().await;
+    assert_eq!(world.account("poor").spent.money, Money::ZERO);
+    assert_eq!(up.records().len(), 1);
+}
+
+#[tokio::test]
+async fn an_allowance_says_what_is_left() {
+    let script = Arc::new(Scripted::always(Play::new().thinks(1).answers("3")).reading(Tokens(75)));
+    let world = World::new(vec![(plain("m"), script)], vec![tenant("key", 1000)]).await;
+    world.ask("sk-key", &pinned()).await.good();
+    let page = world.get("sk-key", "/v1/allowance").await.good();
+    let limit = &page["limits"][0];
+    assert_eq!(limit["limit"], "key money total");
+    assert_eq!(
+        (&limit["max"], &limit["spent"], &limit["left"]),
+        (&json!("0.000001"), &json!("0.000000079"), &json!("0.000000921"))
+    );
+    assert_eq!(limit["reserved"], "0");
+}
+
+#[tokio::test]
+async fn a_request_may_limit_its_own_cost() {
+    let script = Arc::new(Scripted::always(Play::new().thinks(20).answers("3")).reading(Tokens(75)));
+    let world = World::new(vec![(plain("m"), script)], Vec::new()).await;
+    let mut body = pinned();
+    body["budget"]["cost_usd"] = "0.000000095".into();
+    let answer = world.ask("", &body).await.good();
+    assert_eq!(answer["budget"]["thinking"]["budget"], 5, "a stated cap lowers a stated budget");
+    body["budget"]["cost_usd"] = "0.00000005".into();
+    let answer = world.ask("", &body).await;
+    assert_eq!((answer.status, &answer.error()["code"]), (400, &json!("budget_too_small")));
+}

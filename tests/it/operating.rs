@@ -1,0 +1,191 @@
+//! The binary as an operator meets it: its verbs, its signals, its end.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stint::ledger::Journal;
+use stint::storage::{self, SqliteJournal, Synchronous};
+use stint::units::Timestamp;
+
+use crate::harness::{Folder, Process};
+
+/// A key's configuration with limits, for the key `sk-test`.
+fn keyed(limits: &str) -> String {
+    let hash = stint::tenant::hash_key("sk-test");
+    format!("[[key]]\nname = \"test\"\nhash = \"{hash}\"\nlimits = [{limits}]\n")
+}
+
+fn question(thinking: u64) -> Value {
+    json!({
+        "model": "reasoner",
+        "messages": [{ "role": "user", "content": "What is 12+34*2?" }],
+        "budget": { "thinking_tokens": thinking, "solution_tokens": 12 },
+    })
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn check_reports_every_mistake_at_once_with_its_line() {
+    let folder = Folder::new("[server]\nlisten = \"nowhere\"\nbody_maxx = 3\n\n[engine]\nsequences = \"many\"\n");
+    let output = folder.stint("check").output().unwrap();
+    let text = text(&output);
+    assert!(!output.status.success());
+    for told in ["line 2", "line 3", "body_max", "line 6"] {
+        assert!(text.contains(told), "{told} in {text}");
+    }
+    let right = Folder::new("").stint("check").output().unwrap();
+    assert!(right.status.success());
+}
+
+#[test]
+fn an_open_server_listens_on_loopback_alone() {
+    let output = Folder::new("[server]\nlisten = \"0.0.0.0:8080\"\n").stint("check").output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output).contains("key"), "{}", text(&output));
+}
+
+#[test]
+fn a_new_key_comes_with_the_hash_that_hashing_it_gives() {
+    let binary = env!("CARGO_BIN_EXE_stint");
+    let new = Command::new(binary).args(["keys", "new"]).output().unwrap();
+    let new = String::from_utf8(new.stdout).unwrap();
+    let word = |start: &str| new.split_whitespace().find(|word| word.starts_with(start)).unwrap().to_owned();
+    let mut hash = Command::new(binary)
+        .args(["keys", "hash"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    hash.stdin.take().unwrap().write_all(word("sk-stint-").as_bytes()).unwrap();
+    let output = hash.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), word("sha256:"));
+}
+
+#[tokio::test]
+async fn sigterm_finishes_what_runs_and_ends_well() {
+    let folder = Folder::new("");
+    let mut process = folder.serve();
+    process.ask("", &question(8)).await.good();
+    process.signal("TERM");
+    assert!(process.ended(Duration::from_secs(10)).success());
+}
+
+/// Asks without end until the server is gone; gives back what was told of each settled request.
+async fn load(process: Arc<Process>) -> Vec<(String, String)> {
+    let mut settled = Vec::new();
+    for number in 0_u64.. {
+        let request = process.client.post(format!("{}/v1/chat/completions", process.base)).bearer_auth("sk-test");
+        let body = question(number % 40).to_string();
+        let Ok(response) = request.header("content-type", "application/json").body(body).send().await else { break };
+        let Ok(body) = response.text().await else { break };
+        let answer: Value = serde_json::from_str(&body).expect("an answer is whole or it is none");
+        let budget = &answer["budget"];
+        let cost = budget["cost_usd"].as_str().unwrap_or_else(|| panic!("{body}"));
+        settled.push((budget["id"].as_str().unwrap().to_owned(), cost.to_owned()));
+    }
+    settled
+}
+
+#[tokio::test]
+async fn after_kill_9_under_load_no_settlement_is_lost_and_nothing_stays_reserved() {
+    let folder = Folder::new(&keyed("{ money = \"5\", per = \"total\" }"));
+    let mut told = 0;
+    for round in 0..3_u64 {
+        let process = Arc::new(folder.serve());
+        let callers: Vec<_> = (0..6)
+            .map(|_| {
+                let process = process.clone();
+                #[expect(clippy::disallowed_methods, reason = "a caller, not the gateway")]
+                tokio::spawn(load(process))
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(700 + 150 * round)).await;
+        process.signal("KILL");
+        for caller in callers {
+            let settled = caller.await.unwrap();
+            let money = settled.iter().map(|(_, cost)| cost.parse::<stint::units::Money>().unwrap().0);
+            told += money.sum::<u64>();
+        }
+    }
+    assert!(told > 0, "some requests were settled");
+    let process = folder.serve();
+    let page = process.get("sk-test", "/v1/allowance").await.good();
+    assert_eq!(page["limits"][0]["reserved"], "0", "{page}");
+    drop(process);
+    let spent = spent(&folder).await;
+    assert!(spent >= told, "callers were told of {told} nano-dollars, the ledger has {spent}");
+    // What was in flight at a kill is posted whole: 6 callers, 3 kills, at most 0.00005 dollars each.
+    assert!(spent - told <= 18 * 50_000, "{spent} against {told}");
+}
+
+/// What the database itself says was spent, in nano-dollars.
+async fn spent(folder: &Folder) -> u64 {
+    let path = folder.path().join("ledger.db");
+    let settings = storage::Settings { path, synchronous: Synchronous::Full };
+    let journal = SqliteJournal::open(&settings).await.unwrap();
+    let totals = journal.spent(Timestamp(i64::MIN)).await.unwrap();
+    totals.iter().map(|total| total.spent.money.0).sum()
+}
+
+/// The value of a series.
+fn value(metrics: &str, series: &str) -> f64 {
+    let line = metrics.lines().find_map(|line| line.strip_prefix(series));
+    let line = line.unwrap_or_else(|| panic!("no {series} in\n{metrics}"));
+    line.trim().parse().unwrap()
+}
+
+#[tokio::test]
+async fn prometheus_sees_what_the_ledger_has() {
+    let folder = Folder::new(&keyed("{ money = \"0.0001\", per = \"total\" }"));
+    let process = folder.serve();
+    let (mut nanos, mut thinking, mut refused) = (0, 0, 0);
+    for budget in [0, 8, 16, 60, 200, 200, 200, 200] {
+        let answer = process.ask("sk-test", &question(budget)).await;
+        if answer.status == 429 {
+            refused += 1;
+            continue;
+        }
+        let answer = answer.good();
+        nanos += answer["budget"]["cost_usd"].as_str().unwrap().parse::<stint::units::Money>().unwrap().0;
+        thinking += answer["budget"]["thinking"]["used"].as_u64().unwrap();
+    }
+    assert!(refused > 0 && nanos > 0);
+    let metrics = process.get("", "/metrics").await.text;
+    let served = f64::from(8 - refused);
+    let check = |series: &str, expected: f64| {
+        let seen = value(&metrics, series);
+        assert!((seen - expected).abs() < 1e-12, "{series} is {seen}, not {expected}");
+    };
+    #[expect(clippy::cast_precision_loss, reason = "small counts")]
+    let (dollars, thinking) = (nanos as f64 / 1e9, thinking as f64);
+    check("stint_money_spent_usd_total{model=\"reasoner\",tenant=\"test\"}", dollars);
+    check("stint_money_reserved_usd", 0.0);
+    check("stint_thinking_tokens_used_sum{class=\"inline\",model=\"reasoner\"}", thinking);
+    check("stint_requests_total{model=\"reasoner\",outcome=\"finished\",route=\"reasoner\"}", served);
+    check("stint_refusals_total{limit=\"key money total\"}", f64::from(refused));
+    check("stint_budget_left_ratio{tenant=\"test\"}", 1.0 - dollars / 0.0001);
+    promtool(&metrics);
+    drop(process);
+    assert_eq!(spent(&folder).await, nanos, "callers, metrics and database agree");
+}
+
+/// Prometheus' own linter has nothing to say against the page.
+fn promtool(metrics: &str) {
+    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/.cache/promtool");
+    let mut check = Command::new(tool)
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool, which `make test-tools` fetches");
+    check.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
+    let output = check.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}

@@ -1,0 +1,233 @@
+//! The wire as callers see it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use stint::backend::scripted::{Play, Scripted};
+use stint::backend::{Failure, Fault};
+use stint::catalog::Class;
+use stint::chat::ToolCallDelta;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::harness::{Answer, World, model, tenant};
+
+fn question() -> Value {
+    json!({
+        "model": "m",
+        "messages": [{ "role": "system", "content": "Be brief." }, { "role": "user", "content": "What is 1+2?" }],
+        "budget": { "thinking_tokens": 8 },
+    })
+}
+
+async fn world() -> World {
+    let script = Arc::new(Scripted::always(Play::new().thinks(3).answers("it is 3")));
+    World::open(model("m", Class::Inline), &script).await
+}
+
+#[tokio::test]
+async fn an_answer_has_the_shape_of_the_openai_api() {
+    let answer = world().await.ask("", &question()).await;
+    assert!(answer.headers["x-request-id"].to_str().unwrap().starts_with("req_"));
+    assert!(answer.headers.contains_key("x-cost-usd"));
+    let body = answer.good();
+    assert!(body["id"].as_str().unwrap().starts_with("chatcmpl-"));
+    assert_eq!((&body["object"], &body["model"]), (&json!("chat.completion"), &json!("m")));
+    let message = &body["choices"][0]["message"];
+    assert_eq!((&message["role"], &message["content"]), (&json!("assistant"), &json!("it is 3")));
+    assert_eq!(message["reasoning_content"], "1 2 3 ");
+    assert_eq!(body["budget"]["enforced"], "inline");
+    assert!(body["budget"]["why"].as_str().unwrap().contains("stated"));
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_budget_the_usage_and_the_end_mark() {
+    let mut body = question();
+    body["stream"] = true.into();
+    body["stream_options"] = json!({ "include_usage": true });
+    let answer = world().await.ask("", &body).await;
+    assert_eq!(answer.headers["content-type"], "text/event-stream");
+    let chunks = answer.chunks();
+    assert!(chunks.done);
+    assert_eq!(chunks.all[0]["choices"][0]["delta"]["role"], "assistant");
+    assert_eq!(
+        (chunks.joined(0, "reasoning_content").as_str(), chunks.joined(0, "content").as_str()),
+        ("1 2 3 ", "it is 3")
+    );
+    let [.., finish, usage] = &chunks.all[..] else { panic!("{chunks:?}") };
+    assert_eq!(finish["choices"][0]["finish_reason"], "stop");
+    assert_eq!(finish["budget"]["thinking"]["used"], 3);
+    assert_eq!((&usage["choices"], &usage["usage"]["completion_tokens"]), (&json!([]), &json!(3 + 2 + 3)));
+}
+
+#[tokio::test]
+async fn thoughts_are_left_out_where_they_are_not_wanted() {
+    let mut body = question();
+    body["reasoning"] = json!({ "exclude": true });
+    let answer = world().await.ask("", &body).await.good();
+    assert!(answer["choices"][0]["message"].get("reasoning_content").is_none());
+    assert_eq!(
+        answer["usage"]["completion_tokens_details"]["reasoning_tokens"], 3,
+        "they are counted all the same"
+    );
+}
+
+#[tokio::test]
+async fn a_stream_whose_backend_dies_carries_an_error_and_no_end_mark() {
+    let failure = Failure::new(Fault::Backend, "gone");
+    let script = Arc::new(Scripted::always(Play::new().thinks(9).breaks_after(3, failure)));
+    let world = World::open(model("m", Class::Inline), &script).await;
+    let mut body = question();
+    body["stream"] = true.into();
+    let chunks = world.ask("", &body).await.chunks();
+    assert!(!chunks.done, "a clean end would look like success");
+    assert_eq!(chunks.all.last().unwrap()["error"]["code"], "upstream_failed");
+    world.settled().await;
+}
+
+#[tokio::test]
+async fn bad_input_is_named() {
+    let world = world().await;
+    let table: &[(Value, u16, &str, &str)] = &[
+        (json!({ "budget": { "thinking_tokens": -1 } }), 400, "budget.thinking_tokens", "whole number"),
+        (json!({ "budget": { "thinking": 1 } }), 400, "budget.thinking", "not known"),
+        (json!({ "budget": { "tool_calls": { "*": 3 } } }), 400, "budget.tool_calls", "not enforced yet"),
+        (json!({ "budget": { "cost_usd": "1e3" } }), 400, "budget.cost_usd", "decimal"),
+        (json!({ "budget": { "deadline_ms": 0 } }), 400, "budget.deadline_ms", "at least 1"),
+        (json!({ "budget": { "effort": 11 } }), 400, "budget.effort", "from 0 to 10"),
+        (json!({ "temperature": "hot" }), 400, "temperature", "from 0 to 2"),
+        (json!({ "reasoning_effort": "extreme" }), 400, "reasoning_effort", "one of"),
+        (json!({ "max_tokens": 0 }), 400, "max_tokens", "at least 1"),
+        (json!({ "n": 0 }), 400, "n", "at least 1"),
+        (json!({ "n": 99 }), 400, "n", "at most"),
+        (json!({ "temprature": 1 }), 400, "temprature", "not known"),
+        (json!({ "service_tier": "priority" }), 400, "service_tier", "auto"),
+        (json!({ "messages": [] }), 400, "messages", "at least one"),
+        (json!({ "messages": [{ "role": "robot", "content": "x" }] }), 400, "messages[0].role", "must be"),
+        (json!({ "messages": [{ "role": "user" }] }), 400, "messages[0].content", "missing"),
+        (json!({ "model": "nobody" }), 404, "model", "no model"),
+    ];
+    for (more, status, param, says) in table {
+        let mut body = question();
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let answer = world.ask("", &body).await;
+        let error = answer.error();
+        assert_eq!((answer.status, error["param"].as_str()), (*status, Some(*param)), "{more}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(says), "{more}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn limits_that_leave_no_answer_have_codes_that_clients_know() {
+    let world = world().await;
+    let long = "x".repeat(5000);
+    let table = [
+        (json!({ "max_completion_tokens": 3 }), "budget_too_small"),
+        (json!({ "messages": [{ "role": "user", "content": long }] }), "context_length_exceeded"),
+        (json!({ "response_format": { "type": "json_object" } }), "model_not_capable"),
+        (json!({ "frequency_penalty": 0.5 }), "model_not_capable"),
+    ];
+    for (more, code) in table {
+        let mut body = question();
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let answer = world.ask("", &body).await;
+        assert_eq!((answer.status, &answer.error()["code"]), (400, &json!(code)), "{}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_plain_json_is_refused() {
+    let world = world().await;
+    let send = async |kind: &'static str, body: String| {
+        let request = world.client.post(format!("{}/v1/chat/completions", world.base));
+        Answer::of(request.header("content-type", kind).body(body)).await
+    };
+    let twice = r#"{"model":"m","model":"n","messages":[]}"#.to_owned();
+    let answer = send("application/json", twice).await;
+    assert!(answer.error()["message"].as_str().unwrap().contains("\"model\" is there twice"));
+    assert_eq!(send("text/plain", "{}".into()).await.status, 415);
+    assert_eq!(send("application/json; charset=utf-16", "{}".into()).await.status, 415);
+    assert_eq!(send("application/json", "{".repeat(100_000)).await.status, 400);
+    assert_eq!(send("application/json", " ".repeat(33 << 20)).await.status, 413);
+}
+
+#[tokio::test]
+async fn only_a_known_key_is_served_and_all_others_are_answered_alike() {
+    let script = Arc::new(Scripted::always(Play::new().thinks(3).answers("3")));
+    let world = World::new(vec![(model("m", Class::Inline), script)], vec![tenant("key", 1_000_000)]).await;
+    world.ask("sk-key", &question()).await.good();
+    let mut messages = Vec::new();
+    for key in ["sk-other", "", "sk-key2", &"x".repeat(600)] {
+        let answer = world.ask(key, &question()).await;
+        assert_eq!(answer.status, 401);
+        messages.push(answer.error()["message"].clone());
+    }
+    messages.dedup();
+    assert_eq!(messages.len(), 1);
+    let request = world.client.get(format!("{}/v1/models", world.base)).header("x-api-key", "sk-key");
+    assert_eq!(Answer::of(request).await.status, 200);
+}
+
+#[tokio::test]
+async fn models_and_routes_are_listed() {
+    let world = world().await;
+    let list = world.get("", "/v1/models").await.good();
+    let ids: Vec<&str> =
+        list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["auto", "m"]);
+    assert_eq!(world.get("", "/v1/models/m").await.good()["enforced"], "inline");
+    assert_eq!(world.get("", "/v1/models/x/y").await.status, 404);
+    assert_eq!(world.get("", "/nowhere").await.error()["code"], "not_found");
+    assert_eq!(world.get("", "/v1/chat/completions").await.status, 405);
+    assert_eq!(world.get("", "/healthz").await.status, 200);
+    assert_eq!(world.get("", "/readyz").await.status, 200);
+}
+
+#[tokio::test]
+async fn tool_calls_pass_through_to_capable_models() {
+    let piece = |id: Option<&str>, name: Option<&str>, arguments: &str| ToolCallDelta {
+        index: 0,
+        id: id.map(Into::into),
+        name: name.map(Into::into),
+        arguments: arguments.into(),
+    };
+    let play =
+        Play::new().calls(piece(Some("call_1"), Some("add"), "")).calls(piece(None, None, "{\"a\":1}"));
+    let script = Arc::new(Scripted::always(play));
+    let world = World::open(model("m", Class::Effort), &script).await;
+    let mut body = question();
+    body["tools"] = json!([{ "type": "function", "function": { "name": "add", "parameters": {} } }]);
+    let answer = world.ask("", &body).await.good();
+    let choice = &answer["choices"][0];
+    assert_eq!(choice["finish_reason"], "tool_calls");
+    assert_eq!(
+        choice["message"]["tool_calls"][0]["function"],
+        json!({ "name": "add", "arguments": "{\"a\":1}" })
+    );
+}
+
+/// What the server says to these bytes.
+async fn raw(world: &World, request: &str) -> String {
+    let mut connection = TcpStream::connect(world.base.strip_prefix("http://").unwrap()).await.unwrap();
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await.unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn a_request_head_has_limits_and_exactly_one_host() {
+    let world = world().await;
+    let ask = |headers: &str| format!("GET /v1/models HTTP/1.1\r\nconnection: close\r\n{headers}\r\n");
+    assert!(raw(&world, &ask("host: a\r\n")).await.contains("200"));
+    assert!(raw(&world, &ask("")).await.contains("400"), "no host");
+    assert!(raw(&world, &ask("host: a\r\nhost: b\r\n")).await.contains("400"), "two hosts");
+    let many: String = (0..80).map(|number| format!("x-{number}: 1\r\n")).collect();
+    assert!(raw(&world, &ask(&format!("host: a\r\n{many}"))).await.contains("431"), "many headers");
+    let long = format!("host: a\r\nx: {}\r\n", "y".repeat(64 << 10));
+    assert!(raw(&world, &ask(&long)).await.contains("431"), "a long head");
+}
