@@ -11,7 +11,7 @@ use super::{check, health, keys, serve};
 #[derive(Debug, Parser)]
 #[command(name = "stint", version)]
 pub struct Command {
-    /// The configuration; without it, the file that STINT_CONFIG names, else defaults.
+    /// The configuration; without it, the file that `STINT_CONFIG` names, else defaults.
     #[arg(long, global = true, value_name = "PATH")]
     config: Option<PathBuf>,
     #[command(subcommand)]

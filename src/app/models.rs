@@ -122,7 +122,7 @@ impl Watched {
             [("prefill", &self.prefilled, load.prefilled), ("decode", &self.decoded, load.decoded)]
         {
             let before = seen.fetch_max(now, Ordering::Relaxed);
-            let counter = metrics.engine_tokens.with_label_values(&[&*self.model, phase]);
+            let counter = metrics.backends.engine_tokens.with_label_values(&[&*self.model, phase]);
             counter.inc_by(now.saturating_sub(before));
         }
     }

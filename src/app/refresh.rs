@@ -15,21 +15,21 @@ pub(super) struct Commits(pub(super) Arc<Metrics>);
 
 impl Observer for Commits {
     fn committed(&self, _: usize, took: Duration) {
-        self.0.ledger_commit_seconds.observe(took.as_secs_f64());
+        self.0.ledger.commit_seconds.observe(took.as_secs_f64());
     }
 }
 
 /// Brings all of them up to date.
 pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, tenants: &[Arc<Tenant>], engines: &[Watched]) {
     let stats = ledger.stats();
-    metrics.ledger_pending.set(i64::try_from(stats.pending).unwrap_or(i64::MAX));
+    metrics.ledger.pending.set(i64::try_from(stats.pending).unwrap_or(i64::MAX));
     let reserved: Money = ledger.totals().iter().map(|account| account.reserved.money).sum();
-    metrics.money_reserved.set(reserved.as_dollars());
+    metrics.money.reserved.set(reserved.as_dollars());
     let now = Timestamp::now();
     for tenant in tenants {
         let statement = ledger.statement(&AccountId::new(tenant.name.clone()), now);
         if let Some(left) = statement.iter().map(|line| line.left.share_of(line.max)).min_by(f64::total_cmp) {
-            metrics.budget_left.with_label_values(&[&*tenant.name]).set(left);
+            metrics.money.left.with_label_values(&[&*tenant.name]).set(left);
         }
     }
     for engine in engines {

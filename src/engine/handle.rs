@@ -221,7 +221,7 @@ impl Engine {
         let thinking = job.phases.thinking.as_ref();
         let hand_off = thinking.map_or(&[][..], |thinking| &thinking.hand_off);
         let known = |ids: &[u32]| ids.iter().all(|id| *id < self.0.vocab);
-        let problem = if self.0.shared.stopping.load(Ordering::Acquire) {
+        let problem = if !self.is_alive() {
             return Err(Refused::Stopped);
         } else if job.prompt.is_empty() {
             "its prompt is empty"
@@ -256,6 +256,12 @@ impl Engine {
             prefilled: shared.prefilled.load(Ordering::Relaxed),
             decoded: shared.decoded.load(Ordering::Relaxed),
         }
+    }
+
+    /// Whether it still takes jobs: false once it was stopped or its device failed.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !self.0.shared.stopping.load(Ordering::Acquire)
     }
 
     /// The device it runs on.

@@ -3,6 +3,22 @@
 //! The engine knows model files and token ids. It knows nothing of chats, text, money or HTTP; what is
 //! above it turns text into ids and back. One thread owns the device ([`Engine`] is the handle to it) and
 //! repeats schedule → forward → sample over a batch that changes with every step.
+//!
+//! ```text
+//! let engine = Engine::start(&Gguf::open(path)?, &Settings { allow_cpu: true, ..Settings::default() })?;
+//! let mut tokens = engine.generate(job)?;          // refused at once when it cannot run
+//! while let Some(event) = tokens.next().await {    // dropping `tokens` ends the generation
+//!     match event {
+//!         Event::Step(Step { id, role }) => …,
+//!         Event::Done(done) => …,                  // the last word, or
+//!         Event::Failed(error) => …,
+//!     }
+//! }
+//! ```
+//!
+//! Weights stay as they are stored (F32, F16, `Q8_0`) and are unpacked in the kernels; activations and the
+//! cache are f32. A result does not depend on what else runs: every kernel
+//! reduces in an order that depends on its own row alone.
 
 mod blocks;
 mod error;

@@ -172,3 +172,7 @@ async fn in_time<T>(job: &Job, progress: &mut Progress, work: impl Future<Output
         _ => Timed::Late(phases.expire()),
     }
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

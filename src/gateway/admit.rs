@@ -96,8 +96,8 @@ impl Gateway {
         let admitted = self.decide(tenant, request, arrived);
         if let Err(refusal) = &admitted {
             let metrics = &self.parts.metrics;
-            metrics.requests.with_label_values(&[&*route, "none", "refused"]).inc();
-            metrics.refusals.with_label_values(&[&limit_label(refusal)]).inc();
+            metrics.requests.total.with_label_values(&[&*route, "none", "refused"]).inc();
+            metrics.requests.refusals.with_label_values(&[&limit_label(refusal)]).inc();
         }
         admitted
     }

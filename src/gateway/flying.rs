@@ -158,7 +158,7 @@ impl Flying {
     fn give_up(&self, offer: &Offer, landing: &Landing, progress: &[Progress], lost: &mut Lost) {
         if let Landing::Failed(failure) = landing {
             tracing::warn!(request = %self.id, model = %offer.model, fault = failure.fault.word(), %failure, "fell back");
-            self.parts.metrics.fallbacks.with_label_values(&[&*offer.model]).inc();
+            self.parts.metrics.requests.fallbacks.with_label_values(&[&*offer.model]).inc();
             observe::backend(&self.parts.metrics, &offer.model, false);
         }
         let spent = taken(landing, progress);

@@ -14,7 +14,7 @@ pub(super) struct Aloft(prometheus::IntGauge);
 
 impl Aloft {
     pub(super) fn new(metrics: &Metrics, model: &str) -> Aloft {
-        let gauge = metrics.queue_depth.with_label_values(&[model]);
+        let gauge = metrics.backends.queue_depth.with_label_values(&[model]);
         gauge.inc();
         Aloft(gauge)
     }
@@ -28,16 +28,17 @@ impl Drop for Aloft {
 
 /// Whether a model's backend worked.
 pub(super) fn backend(metrics: &Metrics, model: &str, works: bool) {
-    metrics.backend_state.with_label_values(&[model]).set(i64::from(works));
+    metrics.backends.state.with_label_values(&[model]).set(i64::from(works));
 }
 
 /// How a request ended.
 pub(super) fn outcome(flying: &Flying, offer: Option<&Offer>, outcome: &str) {
     let metrics = &flying.parts.metrics;
     let model = offer.map_or("none", |offer| &*offer.model);
-    metrics.requests.with_label_values(&[&*flying.route, model, outcome]).inc();
+    metrics.requests.total.with_label_values(&[&*flying.route, model, outcome]).inc();
     metrics
-        .request_seconds
+        .requests
+        .seconds
         .with_label_values(&[&*flying.route])
         .observe(flying.arrived.elapsed().as_secs_f64());
 }
@@ -56,16 +57,16 @@ pub(super) fn landed(
     if ended != "hung_up" {
         backend(metrics, model, ended == "finished");
     }
-    metrics.money_spent.with_label_values(&[model, &*flying.tenant]).inc_by(cost.as_dollars());
+    metrics.money.spent.with_label_values(&[model, &*flying.tenant]).inc_by(cost.as_dollars());
     if overrun > Money::ZERO {
-        metrics.money_overrun.with_label_values(&[model]).inc_by(overrun.as_dollars());
+        metrics.money.overrun.with_label_values(&[model]).inc_by(overrun.as_dollars());
     }
-    metrics.success_predicted.with_label_values(&[model]).observe(offer.success.get());
+    metrics.requests.success_predicted.with_label_values(&[model]).observe(offer.success.get());
     for (choice, spent) in progress.iter().zip(spent) {
         timing(flying, model, choice, spent);
         tokens(metrics, offer, spent);
         if choice.phases.was_rescued() {
-            metrics.rescues.with_label_values(&[model]).inc();
+            metrics.requests.rescues.with_label_values(&[model]).inc();
         }
     }
 }
@@ -74,34 +75,34 @@ fn timing(flying: &Flying, model: &str, choice: &Progress, spent: &Spent) {
     let metrics = &flying.parts.metrics;
     if let Some(first) = choice.first {
         let waited = first.duration_since(flying.arrived).as_secs_f64();
-        metrics.first_token_seconds.with_label_values(&[model]).observe(waited);
+        metrics.requests.first_token_seconds.with_label_values(&[model]).observe(waited);
         let written = spent.completion().as_f64();
         if written > 1.0 {
             let each = first.elapsed().as_secs_f64() / (written - 1.0);
-            metrics.token_seconds.with_label_values(&[model]).observe(each);
+            metrics.requests.token_seconds.with_label_values(&[model]).observe(each);
         }
     }
     if let Some(first) = choice.first_answer {
         let waited = first.duration_since(flying.arrived).as_secs_f64();
-        metrics.first_solution_token_seconds.with_label_values(&[model]).observe(waited);
+        metrics.requests.first_solution_token_seconds.with_label_values(&[model]).observe(waited);
     }
 }
 
 fn tokens(metrics: &Metrics, offer: &Offer, spent: &Spent) {
     let (model, class) = (&*offer.model, offer.class.word());
-    metrics.thinking_planned.with_label_values(&[model, class]).observe(offer.thinking.as_f64());
-    metrics.thinking_used.with_label_values(&[model, class]).observe(spent.thinking.as_f64());
-    metrics.solution_used.with_label_values(&[model]).observe(spent.solution.as_f64());
+    metrics.thinking.planned.with_label_values(&[model, class]).observe(offer.thinking.as_f64());
+    metrics.thinking.used.with_label_values(&[model, class]).observe(spent.thinking.as_f64());
+    metrics.thinking.solution_used.with_label_values(&[model]).observe(spent.solution.as_f64());
     let overshoot = spent.thinking.saturating_sub(offer.thinking);
-    metrics.thinking_overshoot.with_label_values(&[model]).observe(overshoot.as_f64());
+    metrics.thinking.overshoot.with_label_values(&[model]).observe(overshoot.as_f64());
     let ended = match spent.thinking_ended {
         Ended::None => "none",
         Ended::Closed => "closed",
         Ended::Cut => "cut",
         Ended::Stopped => "stopped",
     };
-    metrics.thinking_ended.with_label_values(&[model, ended]).inc();
+    metrics.thinking.ended.with_label_values(&[model, ended]).inc();
     if spent.estimated {
-        metrics.estimated_usage.with_label_values(&[model]).inc();
+        metrics.thinking.estimated.with_label_values(&[model]).inc();
     }
 }

@@ -15,7 +15,10 @@ const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An error as a caller sees it.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem {
+pub(crate) struct Problem(Box<Parts>);
+
+#[derive(Debug, Clone)]
+struct Parts {
     status: StatusCode,
     kind: &'static str,
     code: Option<&'static str>,
@@ -28,8 +31,9 @@ pub(crate) struct Problem {
 
 impl Problem {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Problem {
-        let (code, param, budget, retry_after) = (None, None, None, None);
-        Problem { status, kind, code, param, message: message.into(), budget, retry_after, final_word: false }
+        let (code, param, budget, retry_after, final_word) = (None, None, None, None, false);
+        let message = message.into();
+        Problem(Box::new(Parts { status, kind, code, param, message, budget, retry_after, final_word }))
     }
 
     /// 400: the caller can mend it. With `param`, the message says of it what it must be.
@@ -38,8 +42,9 @@ impl Problem {
             Some(param) => format!("{param} {}", message.into()),
             None => message.into(),
         };
-        let problem = Problem::new(StatusCode::BAD_REQUEST, "invalid_request_error", message);
-        Problem { param: param.map(str::to_owned), ..problem }
+        let mut problem = Problem::new(StatusCode::BAD_REQUEST, "invalid_request_error", message);
+        problem.0.param = param.map(str::to_owned);
+        problem
     }
 
     /// 401.
@@ -86,30 +91,32 @@ impl Problem {
 
     /// The same with a code.
     #[must_use]
-    pub(super) fn code(self, code: &'static str) -> Problem {
-        Problem { code: Some(code), ..self }
+    pub(super) fn code(mut self, code: &'static str) -> Problem {
+        self.0.code = Some(code);
+        self
     }
 
     /// The same with the parameter that it is about.
     #[must_use]
-    fn about(self, param: &str) -> Problem {
-        Problem { param: Some(param.to_owned()), ..self }
+    fn about(mut self, param: &str) -> Problem {
+        self.0.param = Some(param.to_owned());
+        self
     }
 
     /// What it says.
     #[cfg(test)]
     pub(super) fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The `error` member of a body or of an event.
     pub(super) fn to_json(&self) -> Value {
         let mut error = Map::new();
-        error.insert("message".into(), self.message.clone().into());
-        error.insert("type".into(), self.kind.into());
-        error.insert("param".into(), self.param.clone().into());
-        error.insert("code".into(), self.code.into());
-        if let Some(budget) = &self.budget {
+        error.insert("message".into(), self.0.message.clone().into());
+        error.insert("type".into(), self.0.kind.into());
+        error.insert("param".into(), self.0.param.clone().into());
+        error.insert("code".into(), self.0.code.into());
+        if let Some(budget) = &self.0.budget {
             error.insert("budget".into(), budget.clone());
         }
         json!({ "error": error })
@@ -118,25 +125,29 @@ impl Problem {
     /// 429: the budget is spent. The official SDKs would try again three times, so they are told not to.
     fn spent(message: String, budget: Value) -> Problem {
         let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "insufficient_quota", message);
-        Problem { budget: Some(budget), final_word: true, ..problem.code("insufficient_quota") }
+        let mut problem = problem.code("insufficient_quota");
+        (problem.0.budget, problem.0.final_word) = (Some(budget), true);
+        problem
     }
 
     fn overloaded(message: String, retry_after: Duration) -> Problem {
-        let problem =
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message).code("overloaded");
-        Problem { retry_after: Some(retry_after), ..problem }
+        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message);
+        let mut problem = problem.code("overloaded");
+        problem.0.retry_after = Some(retry_after);
+        problem
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
-        let mut response = (self.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+        let mut response =
+            (self.0.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
         let headers = response.headers_mut();
-        if let Some(wait) = self.retry_after {
+        if let Some(wait) = self.0.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
         }
-        if self.final_word {
+        if self.0.final_word {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         response

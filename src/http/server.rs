@@ -106,7 +106,7 @@ impl Server {
         let io = TokioIo::new(Connection::new(stream, self.settings.write_timeout));
         let builder = self.builder();
         let (stopping, cut_off) = (self.tasks.stopping(), self.tasks.being_cut_off());
-        let open = self.metrics.connections.clone();
+        let open = self.metrics.requests.connections.clone();
         self.tasks.spawn(async move {
             open.inc();
             let connection = builder.serve_connection(io, TowerToHyperService::new(router));

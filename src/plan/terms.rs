@@ -16,6 +16,8 @@ pub(super) struct Terms<'a> {
     pub conditions: Conditions,
     prices: Prices,
     choices: u32,
+    /// True where a deadline may end the thought before its budget does: then a second call resumes from it.
+    timed: bool,
 }
 
 /// What an offer is expected to take.
@@ -49,7 +51,14 @@ impl<'a> Terms<'a> {
             return Err(Refusal::Unhealthy);
         }
         let prices = model.prices.unwrap_or(Prices { input: Price::FREE, output: Price::FREE });
-        Ok(Terms { model, demand, conditions, prices, choices: ask.choices.max(1) })
+        Ok(Terms {
+            model,
+            demand,
+            conditions,
+            prices,
+            choices: ask.choices.max(1),
+            timed: ask.budget.deadline.is_some(),
+        })
     }
 
     /// False for a model that answers at once.
@@ -62,13 +71,16 @@ impl<'a> Terms<'a> {
         if self.thinks() { self.model.hand_off.overhead } else { Tokens::ZERO }
     }
 
-    /// The most that budgets of `t` and `s` can take, over all choices. The calls per class: *inline* one;
-    /// *continue* a second one that reads the thought; *effort* a rescue, and its hidden thought may take the
+    /// The most that budgets of `t` and `s` can take, over all choices. The calls per class: *inline* one, and
+    /// under a deadline one that resumes from where it struck; *continue* a second one that reads the thought; *effort* a rescue, and its hidden thought may take the
     /// answer's tokens too, as one limit holds both.
     pub(super) fn worst(&self, t: Tokens, s: Tokens) -> WorstCase {
         let (prompt, overhead, none) = (self.demand.prompt, self.overhead(), (Tokens::ZERO, Tokens::ZERO));
         let calls = match self.model.class {
             _ if !self.thinks() => [(prompt, s + STOP), none],
+            Class::Inline if self.timed && t > Tokens::ZERO => {
+                [(prompt, t + overhead + s), (prompt + t + overhead, Tokens::ZERO)]
+            }
             Class::Inline => [(prompt, t + overhead + s), none],
             Class::Continue if t == Tokens::ZERO => [(prompt + overhead, overhead + s + STOP), none],
             Class::Continue => [(prompt, t + STOP), (prompt + t + overhead, overhead + s)],

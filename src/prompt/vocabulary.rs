@@ -1,5 +1,7 @@
 //! What a model file says about its tokens.
 
+use std::collections::HashMap;
+
 use super::error::PromptError;
 use crate::engine::Gguf;
 
@@ -111,22 +113,19 @@ impl Vocabulary {
     }
 }
 
-/// GPT-2's printable stand-in for every byte.
-pub(super) fn alphabet() -> [char; 256] {
+/// The byte that each character of GPT-2's printable alphabet stands for.
+fn alphabet() -> HashMap<char, u8> {
     let plain = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
-    let mut others = '\u{100}'..;
-    let mut alphabet = ['\0'; 256];
-    for (byte, stand_in) in (0..=u8::MAX).zip(&mut alphabet) {
-        *stand_in = if plain(byte) { char::from(byte) } else { others.next().unwrap_or('\0') };
-    }
-    alphabet
+    let (shown, hidden): (Vec<u8>, Vec<u8>) = (0..=u8::MAX).partition(|&byte| plain(byte));
+    let shown = shown.into_iter().map(|byte| (char::from(byte), byte));
+    shown.chain(('\u{100}'..).zip(hidden)).collect()
 }
 
-fn decode(token: &str, alphabet: &[char; 256]) -> Vec<u8> {
+fn decode(token: &str, alphabet: &HashMap<char, u8>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(token.len());
     for character in token.chars() {
-        match (0..=u8::MAX).zip(alphabet).find(|(_, stand_in)| **stand_in == character) {
-            Some((byte, _)) => bytes.push(byte),
+        match alphabet.get(&character) {
+            Some(byte) => bytes.push(*byte),
             None => bytes.extend(character.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }

@@ -1,5 +1,14 @@
 //! One integration binary, a module per feature.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "tests may fail, print, and spawn callers of their own"
+)]
+
 mod budgets;
 mod hanging_up;
 mod harness;

@@ -105,7 +105,6 @@ async fn after_kill_9_under_load_no_settlement_is_lost_and_nothing_stays_reserve
         let callers: Vec<_> = (0..6)
             .map(|_| {
                 let process = process.clone();
-                #[expect(clippy::disallowed_methods, reason = "a caller, not the gateway")]
                 tokio::spawn(load(process))
             })
             .collect();

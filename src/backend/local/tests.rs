@@ -18,7 +18,7 @@ fn local() -> Local {
     let format = Format::new(&vocabulary, "<think>", "</think>").unwrap();
     let settings =
         engine::Settings { sequences: 2, kv_tokens: 512, allow_cpu: true, ..engine::Settings::default() };
-    let engine = Engine::start(file, settings).unwrap();
+    let engine = Engine::start(&file, &settings).unwrap();
     Local::new(engine, Arc::new(format), Settings::default()).unwrap()
 }
 

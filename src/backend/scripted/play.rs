@@ -126,7 +126,8 @@ impl Play {
         pieces
     }
 
-    /// As the class `inline`: a thought that reaches its budget is cut, whatever it would say next.
+    /// As the class `inline`: a thought that reaches its budget is cut, whatever it would say next. One that may
+    /// not begin is handed off at once, as where a template opens every thought.
     fn whole(&self, thinking: usize, solution: usize) -> Vec<Piece> {
         if thinking == 0 {
             let hand_off = Piece::HandOff { tokens: HAND_OFF };

@@ -63,7 +63,7 @@ async fn inline_budgets_are_held_to_the_token() {
     check(model(), whole(6, 9), "t1 t1 t1 t1 t1 tag it1 is1 421 9+10 stop1").await;
     check(model(), whole(5, 9), "t1 t1 t1 t1 t1 h3 no1 idea1 9+11 stop1").await;
     check(model(), whole(2, 1), "t1 t1 h3 no1 9+6 limit").await;
-    check(model(), whole(0, 9), "no1 idea1 9+3 stop1").await;
+    check(model(), whole(0, 9), "h3 no1 idea1 9+6 stop1").await;
     check(model().stops_thinking(), whole(9, 9), "t1 t1 t1 t1 t1 9+6 stop1").await;
 }
 

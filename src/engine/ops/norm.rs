@@ -67,8 +67,14 @@ mod tests {
     }
 
     fn check(rows: u32, columns: u32, picks: &[[u32; 2]]) {
+        check_at(1.0, rows, columns, picks);
+    }
+
+    /// With activations of this size.
+    fn check_at(size: f32, rows: u32, columns: u32, picks: &[[u32; 2]]) {
         let gpu = shared();
-        let (x, weight) = (numbers(1, rows * columns), numbers(2, columns));
+        let x: Vec<f32> = numbers(1, rows * columns).iter().map(|n| n * size).collect();
+        let weight = numbers(2, columns);
         let picked = !picks.is_empty();
         let all: Vec<_> = (0..rows).map(|row| [row, 0]).collect();
         let picks = if picked { picks } else { &all };
@@ -90,6 +96,13 @@ mod tests {
         for (rows, columns) in [(1, 4), (1, 128), (3, 36), (17, 100), (65, 256), (2, 1024)] {
             check(rows, columns, &[]);
         }
+    }
+
+    #[test]
+    fn tiny_and_empty_rows_are_held_up_by_epsilon() {
+        check_at(1e-3, 3, 36, &[]);
+        check_at(0.0, 2, 36, &[]);
+        check_at(1e6, 3, 36, &[]);
     }
 
     #[test]

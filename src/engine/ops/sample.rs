@@ -211,6 +211,8 @@ mod tests {
             let last = logits.len() - 1;
             logits[last] = 3.0;
             assert_eq!(draw(&[logits.clone()], &[slot(&PLAIN, GREEDY)], 1)[0][0].id, vocab - 1);
+            logits[last / 3] = 2.999_999;
+            assert_eq!(draw(&[logits.clone()], &[slot(&PLAIN, GREEDY)], 1)[0][0].id as usize, last);
             logits[last / 2] = 3.0;
             assert_eq!(draw(&[logits], &[slot(&PLAIN, GREEDY)], 1)[0][0].id as usize, last / 2);
         }

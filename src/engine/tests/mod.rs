@@ -134,6 +134,7 @@ fn jobs_that_cannot_run_are_refused_with_the_reason() {
     assert!(matches!(refused(Job { sampling: hot, ..job(1, 1, 1) }), Refused::Invalid(_)));
     engine.stop();
     assert_eq!(refused(job(1, 1, 1)), Refused::Stopped);
+    assert!(!engine.is_alive());
 }
 
 #[test]

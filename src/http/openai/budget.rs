@@ -24,10 +24,10 @@ pub(super) struct Dialects<'a> {
 }
 
 fn least<T: PartialOrd>(said: &mut Option<T>, now: Option<T>) {
-    if let Some(now) = now {
-        if said.as_ref().is_none_or(|said| now < *said) {
-            *said = Some(now);
-        }
+    if let Some(now) = now
+        && said.as_ref().is_none_or(|said| now < *said)
+    {
+        *said = Some(now);
     }
 }
 
@@ -129,7 +129,7 @@ impl<'a> Dialects<'a> {
         }
     }
 
-    /// OpenRouter's `reasoning`.
+    /// `OpenRouter`'s `reasoning`.
     fn reasoning(&mut self, mut fields: Fields) -> Result<(), Problem> {
         let name = fields.name("effort");
         self.word(&name, fields.text("effort")?)?;
@@ -161,10 +161,9 @@ impl<'a> Dialects<'a> {
         least(&mut self.budget.solution, solution(&mut fields)?);
         least(&mut self.budget.cost, cost(&mut fields)?);
         least(&mut self.budget.deadline, deadline(&mut fields)?);
-        if let Some(effort) = fields.number("effort", 0.0, Effort::MAX)? {
-            if let Ok(effort) = Effort::try_from(effort) {
-                self.depth(Depth { effort, word: None });
-            }
+        let effort = fields.number("effort", 0.0, Effort::MAX)?;
+        if let Some(effort) = effort.and_then(|number| Effort::try_from(number).ok()) {
+            self.depth(Depth { effort, word: None });
         }
         let preference = fields.number("preference", 0.0, 1.0)?;
         least(&mut self.budget.preference, preference.and_then(|number| Preference::try_from(number).ok()));

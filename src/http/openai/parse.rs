@@ -101,10 +101,8 @@ fn stop(fields: &mut Fields) -> Result<Vec<String>, Problem> {
 
 fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> {
     // A tier, storage or built-in tools change what is billed or kept: not without the operator's word.
-    if let Some(tier) = fields.text("service_tier")? {
-        if tier != "auto" && tier != "default" {
-            return Err(Problem::invalid(Some("service_tier"), "may only be auto or default here"));
-        }
+    if !matches!(fields.text("service_tier")?.as_deref(), None | Some("auto" | "default")) {
+        return Err(Problem::invalid(Some("service_tier"), "may only be auto or default here"));
     }
     if fields.flag("store")? == Some(true) {
         return Err(Problem::invalid(Some("store"), "is not offered: answers are not kept"));

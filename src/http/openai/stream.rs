@@ -57,10 +57,9 @@ impl Chunks {
     }
 
     fn delta(&mut self, index: u32, mut delta: Map<String, Value>, finish: Option<&str>) -> Value {
-        if let Some(begun) = self.begun.get_mut(usize::try_from(index).unwrap_or(usize::MAX)) {
-            if !std::mem::replace(begun, true) {
-                delta.insert("role".into(), "assistant".into());
-            }
+        let begun = self.begun.get_mut(usize::try_from(index).unwrap_or(usize::MAX));
+        if begun.is_some_and(|begun| !std::mem::replace(begun, true)) {
+            delta.insert("role".into(), "assistant".into());
         }
         json!([{ "index": index, "delta": delta, "logprobs": null, "finish_reason": finish }])
     }

@@ -1,0 +1,74 @@
+//! What time does to a run. The clock is tokio's, and paused.
+
+use super::*;
+use crate::backend::scripted::{Play, Scripted};
+use crate::catalog::{Class, Ended};
+use crate::chat::{Budget, Message, Role, Sampling};
+use crate::units::Tokens;
+
+fn request() -> Arc<Request> {
+    Arc::new(Request {
+        model: "m".into(),
+        messages: vec![Message::text(Role::User, "What is 1+2?")],
+        sampling: Sampling::default(),
+        choices: 1,
+        tools: Vec::new(),
+        tool_choice: None,
+        response_format: None,
+        budget: Budget::default(),
+        extra: serde_json::Map::new(),
+    })
+}
+
+/// Runs a model that thinks for 5 s, a token every 5 ms, with a second to do it in, and answers with as many
+/// tokens as said.
+async fn run_within_a_second(
+    class: Class,
+    answer: usize,
+    cut_before: Option<Duration>,
+) -> (Finish, Progress) {
+    let answer = vec!["word"; answer].join(" ");
+    let play = Play::new().thinks(1000).answers(&answer).pauses(Duration::from_millis(5));
+    let backend = Arc::new(Scripted::always(play));
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let job = Job { backend, request: request(), index: 0, seed: 0, deadline, cut_before };
+    let mut progress = Progress::new(Terms {
+        class,
+        thinking: Tokens(2000),
+        solution: Tokens(100),
+        overhead: Tokens(5),
+        effort: None,
+        effort_least: None,
+        prompt: Tokens(10),
+        stop: Vec::new(),
+    });
+    let (events, mut seen) = mpsc::channel::<Indexed>(4096);
+    let finish = run(&job, &mut progress, &events).await.unwrap();
+    assert!(Instant::now() <= deadline + Duration::from_millis(5));
+    seen.close();
+    (finish, progress)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_cuts_a_thought_early_enough_for_its_answer() {
+    for class in [Class::Inline, Class::Continue] {
+        let (finish, progress) = run_within_a_second(class, 20, Some(Duration::from_millis(200))).await;
+        let spent = progress.phases.spent();
+        assert_eq!((finish, spent.thinking_ended), (Finish::Stop, Ended::Cut), "{class:?}");
+        assert!((150..=160).contains(&spent.thinking.0), "{} tokens in 800 ms", spent.thinking);
+        assert_eq!(spent.solution, Tokens(20));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_in_the_answer_ends_it_as_length() {
+    let (finish, progress) = run_within_a_second(Class::Inline, 90, Some(Duration::from_millis(200))).await;
+    assert_eq!(finish, Finish::Length);
+    assert!(progress.phases.spent().solution < Tokens(90));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_stated_deadline_the_last_resort_is_the_end() {
+    let (finish, progress) = run_within_a_second(Class::Inline, 20, None).await;
+    assert_eq!((finish, progress.phases.spent().solution), (Finish::Length, Tokens::ZERO));
+}

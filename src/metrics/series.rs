@@ -1,0 +1,184 @@
+//! The series, by what they tell about.
+
+#![expect(missing_docs, reason = "each series carries its help text")]
+
+use prometheus::{
+    CounterVec, Error, Gauge, GaugeVec, Histogram, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec,
+};
+
+use super::buckets;
+use super::maker::Maker;
+
+/// How requests go.
+#[derive(Debug)]
+pub struct Requests {
+    pub total: IntCounterVec,
+    pub seconds: HistogramVec,
+    pub first_token_seconds: HistogramVec,
+    pub first_solution_token_seconds: HistogramVec,
+    pub token_seconds: HistogramVec,
+    pub refusals: IntCounterVec,
+    pub fallbacks: IntCounterVec,
+    pub rescues: IntCounterVec,
+    pub success_predicted: HistogramVec,
+    pub connections: IntGauge,
+}
+
+/// What budgets are given and used.
+#[derive(Debug)]
+pub struct Thinking {
+    pub planned: HistogramVec,
+    pub used: HistogramVec,
+    pub ended: IntCounterVec,
+    pub overshoot: HistogramVec,
+    pub solution_used: HistogramVec,
+    pub estimated: IntCounterVec,
+}
+
+/// What is reserved, spent and left.
+#[derive(Debug)]
+pub struct Money {
+    pub reserved: Gauge,
+    pub spent: CounterVec,
+    pub overrun: CounterVec,
+    pub left: GaugeVec,
+}
+
+/// What the models' backends do.
+#[derive(Debug)]
+pub struct Backends {
+    pub queue_depth: IntGaugeVec,
+    pub state: IntGaugeVec,
+    pub engine_tokens: IntCounterVec,
+}
+
+/// How the ledger keeps up.
+#[derive(Debug)]
+pub struct LedgerSeries {
+    pub commit_seconds: Histogram,
+    pub pending: IntGauge,
+}
+
+impl Requests {
+    pub(super) fn new(make: &Maker) -> Result<Requests, Error> {
+        let (model, times) = (&["model"], buckets::seconds);
+        Ok(Requests {
+            total: make.counts(
+                "requests_total",
+                "Requests by how they ended",
+                &["route", "model", "outcome"],
+            )?,
+            seconds: make.spreads(
+                "request_seconds",
+                "Time from a request's arrival to its settled end",
+                &["route"],
+                times(),
+            )?,
+            first_token_seconds: make.spreads(
+                "first_token_seconds",
+                "Time to the first token, of thought or answer",
+                model,
+                times(),
+            )?,
+            first_solution_token_seconds: make.spreads(
+                "first_solution_token_seconds",
+                "Time to the first token of the answer",
+                model,
+                times(),
+            )?,
+            token_seconds: make.spreads(
+                "token_seconds",
+                "Time per token written, thought and answer together",
+                model,
+                buckets::token_seconds(),
+            )?,
+            refusals: make.counts(
+                "refusals_total",
+                "Requests refused, by the limit that refused them",
+                &["limit"],
+            )?,
+            fallbacks: make.counts("fallbacks_total", "Offers given up for the next one", model)?,
+            rescues: make.counts(
+                "rescues_total",
+                "Empty answers tried again with the least thinking",
+                model,
+            )?,
+            success_predicted: make.spreads(
+                "success_predicted",
+                "Predicted chance of a right answer",
+                model,
+                buckets::shares(),
+            )?,
+            connections: make.number("connections", "Open connections of callers")?,
+        })
+    }
+}
+
+impl Thinking {
+    pub(super) fn new(make: &Maker) -> Result<Thinking, Error> {
+        let (model, both) = (&["model"], &["model", "class"]);
+        let spread = |name, help, labels| make.spreads(name, help, labels, buckets::tokens());
+        Ok(Thinking {
+            planned: spread("thinking_tokens_planned", "Thinking budgets given", both)?,
+            used: spread("thinking_tokens_used", "Thinking tokens used", both)?,
+            ended: make.counts("thinking_ended_total", "Thoughts by how they ended", &["model", "ended"])?,
+            overshoot: spread("thinking_overshoot_tokens", "Thinking tokens used beyond the budget", model)?,
+            solution_used: spread("solution_tokens_used", "Solution tokens used", model)?,
+            estimated: make.counts(
+                "estimated_usage_total",
+                "Answers whose usage was reckoned, not reported",
+                model,
+            )?,
+        })
+    }
+}
+
+impl Money {
+    pub(super) fn new(make: &Maker) -> Result<Money, Error> {
+        Ok(Money {
+            reserved: make.level("money_reserved_usd", "Money set aside and not yet settled, in dollars")?,
+            spent: make.sums("money_spent_usd_total", "Money settled, in dollars", &["model", "tenant"])?,
+            overrun: make.sums(
+                "money_overrun_usd_total",
+                "Money settled beyond what was reserved, in dollars",
+                &["model"],
+            )?,
+            left: make.levels(
+                "budget_left_ratio",
+                "What is left of a declared tenant's tightest limit, 0 to 1",
+                &["tenant"],
+            )?,
+        })
+    }
+}
+
+impl Backends {
+    pub(super) fn new(make: &Maker) -> Result<Backends, Error> {
+        Ok(Backends {
+            queue_depth: make.numbers("queue_depth", "Requests in flight", &["model"])?,
+            state: make.numbers(
+                "backend_state",
+                "1 where the model's last call worked, else 0",
+                &["model"],
+            )?,
+            engine_tokens: make.counts(
+                "engine_tokens_total",
+                "Tokens that the local engine read and wrote",
+                &["model", "phase"],
+            )?,
+        })
+    }
+}
+
+impl LedgerSeries {
+    pub(super) fn new(make: &Maker) -> Result<LedgerSeries, Error> {
+        Ok(LedgerSeries {
+            commit_seconds: make.spread(
+                "ledger_commit_seconds",
+                "Time of one group commit",
+                buckets::commit_seconds(),
+            )?,
+            pending: make.number("ledger_pending", "Ledger entries that wait for their commit")?,
+        })
+    }
+}
