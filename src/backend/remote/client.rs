@@ -29,6 +29,8 @@ pub struct Settings {
     pub headers: Vec<(String, Secret)>,
     /// The proxy to go through; the environment's is not looked at.
     pub proxy: Option<String>,
+    /// Whether a connection is used again for the next request.
+    pub keep_alive: bool,
     /// How long to wait for a connection, TLS included.
     pub connect: Duration,
     /// How long to wait for the first byte of an answer.
@@ -50,6 +52,7 @@ impl Default for Settings {
             api_key: None,
             headers: Vec::new(),
             proxy: None,
+            keep_alive: true,
             connect: Duration::from_secs(2),
             first_byte: Duration::from_secs(60),
             idle: Duration::from_secs(60),
@@ -95,6 +98,9 @@ impl Client {
             .connect_timeout(settings.connect)
             .http2_max_header_list_size(32 << 10)
             .default_headers(headers(&settings)?);
+        if !settings.keep_alive {
+            http = http.pool_max_idle_per_host(0);
+        }
         if let Some(proxy) = &settings.proxy {
             http = http.proxy(reqwest::Proxy::all(proxy).map_err(|_| SettingsError::Proxy)?);
         }

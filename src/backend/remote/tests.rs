@@ -322,6 +322,21 @@ async fn a_prompt_beyond_the_context_has_its_own_code() {
     assert_eq!(failure.code, Some("context_length_exceeded"));
 }
 
+/// The real one closes connections without having said so.
+#[tokio::test]
+async fn every_request_to_a_llama_cpp_server_has_a_connection_of_its_own() {
+    let rendered = || ("/apply-template", json(&json!({"prompt": PROMPT})));
+    let known = || ("/tokenize", json(&json!({"tokens": [4]})));
+    let said = || ("/completion", chunked(&events(&[token("1", 65), last("limit", 1, 18)])));
+    let says = vec![rendered(), known(), known(), known(), said(), rendered(), said()];
+    let upstream = Upstream::start(says).await;
+    let backend = llamacpp(&upstream.address);
+    for _ in 0..2 {
+        assert_eq!(run(&backend, call(Part::Thought { thinking: Tokens(1) })).await.1, None);
+    }
+    assert_eq!(upstream.connections(), upstream.asked().len());
+}
+
 #[tokio::test]
 async fn a_server_that_dies_while_thinking_is_a_failure() {
     let upstream = server(&[PROMPT], &[token("1", 65)]).await;

@@ -1,7 +1,7 @@
 //! What `make test-tools` installs: Python with OpenAI's SDK and a llama.cpp server, and Node with the other SDK.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub(crate) fn held_out(per_level: u32, levels: &str) -> String {
     printed(&mut command, "")
 }
 
-/// A real llama.cpp server with the embedded model's file.
+/// A real llama.cpp server.
 #[derive(Debug)]
 pub(crate) struct LlamaServer {
     child: Child,
@@ -46,9 +46,8 @@ pub(crate) struct LlamaServer {
 }
 
 impl LlamaServer {
-    /// Starts one on a free port; it ends when this is dropped, or the test dies.
-    pub(crate) fn start(more: &[&str]) -> LlamaServer {
-        let model = PathBuf::from(ROOT).join("models/reasoner.gguf");
+    /// Starts one with this model's file on a free port; it ends when this is dropped, or the test dies.
+    pub(crate) fn start(model: &str, more: &[&str]) -> LlamaServer {
         let mut command = tool("python");
         command.arg("tests/python/llama_server.py").arg(model).args(more);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -78,7 +78,10 @@ impl Vocabulary {
 impl LlamaCpp {
     /// The server, not asked anything yet.
     pub fn new(settings: Settings) -> Result<LlamaCpp, SettingsError> {
-        let client = Client::new(settings.client.clone())?;
+        // The server closes a connection after a stream, and after its hundredth request, without having said so:
+        // what is sent there in that moment gets no answer.
+        let client = client::Settings { keep_alive: false, ..settings.client.clone() };
+        let client = Client::new(client)?;
         Ok(LlamaCpp { client, settings, pace: Pace::default(), vocabulary: OnceCell::new() })
     }
 
