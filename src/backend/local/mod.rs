@@ -65,7 +65,7 @@ impl Local {
             lap.waits();
         }
         let tokens = self.engine.generate(job).map_err(|refused| refusal(&refused))?;
-        let pieces = VecDeque::new();
+        let pieces = VecDeque::from([steps::prompt(prompt)]);
         let flow =
             Flow { tokens, steps: Steps::new(&self.format, prompt), pieces, lap, pace: self.pace.clone() };
         Ok(Box::pin(stream::unfold(flow, |mut flow| async move {
