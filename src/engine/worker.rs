@@ -195,8 +195,8 @@ impl Worker {
 impl Running {
     /// Sends a token on. The budget's specification replays it: the device may not differ from it.
     fn hand_out(&mut self, drawn: Drawn) {
-        let banned = self.machine.banned().contains(&Some(drawn.id));
-        let Some(step) = self.machine.take(drawn.id) else { return };
+        let banned = self.machine.banned().contains(&Some(drawn.sampled));
+        let Some(step) = self.machine.take(drawn.sampled) else { return };
         let agrees = step.id == drawn.id && Some(step.role) == drawn.role;
         if banned || !agrees || self.machine.phase() as u32 != drawn.phase {
             self.last = Some(Event::Failed(EngineError::Strayed));

@@ -117,7 +117,7 @@ impl Phases {
                     Class::Continue => self.account.injected(tokens),
                     Class::Inline | Class::Effort => self.account.overhead(tokens),
                 }
-                self.close(Ended::Cut);
+                self.close(self.handed_off());
                 self.state = State::Solution;
             }
             Piece::ToolCall(delta) => {
@@ -207,6 +207,12 @@ impl Phases {
             }
             _ => self.conclude(ending),
         }
+    }
+
+    /// Why a hand-off came: the budget was spent, or the model ended its text before that.
+    fn handed_off(&self) -> Ended {
+        let spent = self.account.thinking_now() >= self.terms.thinking;
+        if spent || self.terms.class != Class::Inline { Ended::Cut } else { Ended::Stopped }
     }
 
     fn conclude(&mut self, ending: Ending) -> Step {

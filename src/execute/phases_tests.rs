@@ -106,6 +106,12 @@ fn inline_a_thought_that_the_budget_closes_is_cut() {
 }
 
 #[test]
+fn inline_a_thought_that_the_model_leaves_is_stopped_and_answered() {
+    let script = [usage(20, 0, None), thought("1+1", 3), HAND_OFF, answer("2", 1), EOS];
+    check(&play(terms(Class::Inline, 9, 8), &[&script]), (3, 4, 1), Ended::Stopped, Finish::Stop);
+}
+
+#[test]
 fn inline_no_budget_is_no_thought() {
     let script = [usage(20, 0, None), HAND_OFF, answer("2", 1), EOS];
     check(&play(terms(Class::Inline, 0, 8), &[&script]), (0, 4, 1), Ended::None, Finish::Stop);

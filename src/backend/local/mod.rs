@@ -39,6 +39,9 @@ impl Default for Settings {
     }
 }
 
+/// Longer than any token of the vocabularies in use, in bytes.
+const TOKEN_BYTES_MAX: u64 = 256;
+
 /// A model in the local engine.
 #[derive(Debug)]
 pub struct Local {
@@ -65,7 +68,7 @@ impl Local {
             lap.waits();
         }
         let tokens = self.engine.generate(job).map_err(|refused| refusal(&refused))?;
-        let pieces = VecDeque::new();
+        let pieces = VecDeque::from([steps::prompt(prompt)]);
         let flow =
             Flow { tokens, steps: Steps::new(&self.format, prompt), pieces, lap, pace: self.pace.clone() };
         Ok(Box::pin(stream::unfold(flow, |mut flow| async move {
@@ -165,9 +168,14 @@ impl Backend for Local {
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
+        let bound = prompt::bound::prompt_tokens(request);
+        if bound.0 / TOKEN_BYTES_MAX > u64::from(self.engine.context()) {
+            // It fits in no case, so it is not worth reading.
+            return bound;
+        }
         match self.format.render(request, true) {
             Ok(prompt) => Tokens(prompt.len().try_into().unwrap_or(u64::MAX)),
-            Err(_) => prompt::bound::prompt_tokens(request),
+            Err(_) => bound,
         }
     }
 

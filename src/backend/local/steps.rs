@@ -18,6 +18,12 @@ pub(super) struct Steps {
     end: Tokens,
 }
 
+/// What is known before the first token: how long the prompt is.
+pub(super) fn prompt(tokens: usize) -> Piece {
+    let prompt = Tokens(tokens.try_into().unwrap_or(u64::MAX));
+    Piece::Usage(Usage { prompt, ..Usage::default() })
+}
+
 impl Steps {
     /// At the beginning of a generation with so long a prompt.
     pub(super) fn new(format: &Format, prompt: usize) -> Steps {

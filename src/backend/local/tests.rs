@@ -85,8 +85,9 @@ async fn the_embedded_model_thinks_answers_and_is_cut_to_the_token() {
     let (none, _, rest, _) = read(&run(&local, whole(0, 20)).await);
     assert_eq!((none.as_str(), rest.as_str()), ("", "stop1"));
 
+    assert!(matches!(pieces[0], Piece::Usage(_)), "the prompt is known before the first token");
     let prompt = local.prompt_tokens(&call("12+30*4?", whole(1, 1)).request);
-    let Some(Piece::Usage(usage)) = pieces.iter().find(|piece| matches!(piece, Piece::Usage(_))) else {
+    let Some(Piece::Usage(usage)) = pieces.iter().rfind(|piece| matches!(piece, Piece::Usage(_))) else {
         panic!("no usage in {pieces:?}")
     };
     let thinking = Tokens(ids.len() as u64);

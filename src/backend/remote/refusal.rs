@@ -37,7 +37,9 @@ pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_aft
         Fault::Overload | Fault::Backend => retry_after(headers, Timestamp::now(), retry_after_max),
         _ => None,
     };
-    Failure { retry_after, ..failure }
+    // Providers bill answers, not errors; where a time-out cut one short, a model may have been at work.
+    let unsent = failure.unsent || !matches!(status, 408 | 504 | 524);
+    Failure { retry_after, unsent, ..failure }
 }
 
 /// An error event came inside a stream; a model was at work by then.
@@ -222,12 +224,13 @@ mod tests {
 
     #[test]
     fn no_room_and_a_broken_upstream_are_told_apart() {
-        assert!(check(429, "", Fault::Overload, "the upstream answered 429").unsent);
-        assert!(!check(529, "", Fault::Overload, "the upstream answered 529").unsent);
-        for status in [500, 502, 503, 504] {
-            let message = format!("the upstream answered {status}");
-            assert!(!check(status, "", Fault::Backend, &message).unsent);
+        for (status, fault) in
+            [(429, Fault::Overload), (529, Fault::Overload), (500, Fault::Backend), (503, Fault::Backend)]
+        {
+            assert!(check(status, "", fault, &format!("the upstream answered {status}")).unsent, "{status}");
         }
+        let timed_out = check(504, "", Fault::Backend, "the upstream answered 504");
+        assert!(!timed_out.unsent, "a model may have been at work");
     }
 
     #[test]

@@ -40,12 +40,14 @@ pub(crate) struct Drawn {
     /// As the kernel numbers it; `None` for a number that is no role.
     pub(crate) role: Option<Role>,
     pub(crate) phase: u32,
+    /// What was sampled, where something was: `id` unless that was forced.
+    pub(crate) sampled: u32,
 }
 
 impl Drawn {
     fn read(words: [u32; 4]) -> Self {
         let roles = [Role::Thought, Role::Tag, Role::HandOff, Role::Solution, Role::End];
-        Self { id: words[0], role: roles.get(words[1] as usize).copied(), phase: words[2] }
+        Self { id: words[0], role: roles.get(words[1] as usize).copied(), phase: words[2], sampled: words[3] }
     }
 
     pub(crate) fn all(words: &[[u32; 4]]) -> Vec<Self> {

@@ -169,6 +169,9 @@ fn settle(slot: u32) {
 fn take(pick: u32, slot: u32, sampled: u32) {
   var id = sampled;
   var role = AS_END;
+  // A text that ends inside its thought: the hand-off goes in where the end would be.
+  if (slots[slot + PHASE] == THINKING && id != slots[slot + END] && slots[slot + HAND_OFF] > 0u
+      && is_end_of_text(slot, id)) { slots[slot + PHASE] = HANDING; }
   switch (slots[slot + PHASE]) {
     case IDLE: {
       if (id == slots[slot + START]) { slots[slot + PHASE] = THINKING; role = AS_TAG; } else { role = solve(slot, id); }
@@ -185,7 +188,7 @@ fn take(pick: u32, slot: u32, sampled: u32) {
   settle(slot);
   slots[slot + LAST] = id;
   slots[slot + COUNT] += 1u;
-  drawn[pick] = vec4<u32>(id, role, slots[slot + PHASE], 0u);
+  drawn[pick] = vec4<u32>(id, role, slots[slot + PHASE], sampled);
 }
 
 @compute @workgroup_size(256)

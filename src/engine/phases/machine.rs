@@ -86,6 +86,10 @@ impl Machine {
 
     /// Accepts the sampled token, or the forced one in its place. `None` once it has ended.
     pub(crate) fn take(&mut self, sampled: u32) -> Option<Step> {
+        if self.phase == Phase::Thinking && self.stops(sampled) {
+            self.phase = Phase::HandOff;
+            self.thinking_end = ThinkingEnd::Stopped;
+        }
         let (id, role) = match self.phase {
             Phase::Idle => self.idle(sampled),
             Phase::Thinking => self.thinking(sampled),
@@ -108,6 +112,13 @@ impl Machine {
         }
         self.phase = Phase::Solution;
         self.solution(id)
+    }
+
+    /// True for a token that would end the text inside the thought, where a hand-off can go in its place.
+    fn stops(&self, id: u32) -> bool {
+        let thinking = self.phases.thinking.as_ref();
+        self.eos.contains(&id)
+            && thinking.is_some_and(|thinking| thinking.end != id && !thinking.hand_off.is_empty())
     }
 
     fn thinking(&mut self, id: u32) -> (u32, Role) {
@@ -220,8 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_ends_inside_the_thought_is_stopped() {
-        check(phases(4, 5, true), &[5, EOS], "5T 3E", ThinkingEnd::Stopped, SolutionEnd::Stop);
+    fn a_text_that_ends_inside_the_thought_is_stopped_and_answered_all_the_same() {
+        let answered = "5T 7H 2H 8S 3E";
+        check(phases(4, 5, true), &[5, EOS, 8, EOS], answered, ThinkingEnd::Stopped, SolutionEnd::Stop);
+        let mut bare = phases(4, 5, true);
+        bare.thinking.as_mut().unwrap().hand_off.clear();
+        check(bare, &[5, EOS], "5T 3E", ThinkingEnd::Stopped, SolutionEnd::Stop);
     }
 
     #[test]
@@ -277,7 +292,8 @@ mod tests {
             assert_eq!(ids(Role::Thought).len(), done.thought_tokens as usize);
             assert_eq!(ids(Role::Solution).len(), done.solution_tokens as usize);
             let cut = done.thinking == ThinkingEnd::Cut;
-            assert_eq!(ids(Role::HandOff), if cut { hand_off } else { vec![] });
+            let handed = cut || done.thinking == ThinkingEnd::Stopped;
+            assert_eq!(ids(Role::HandOff), if handed { hand_off } else { vec![] });
             assert!(!cut || done.thought_tokens == budget);
             assert!(done.solution == SolutionEnd::Stop || done.solution_tokens == solution);
         }

@@ -64,7 +64,7 @@ pub enum ThinkingEnd {
     Closed,
     /// Its budget did.
     Cut,
-    /// The model ended its text inside the thought.
+    /// The model ended its text inside the thought; the hand-off took the place of its end.
     Stopped,
 }
 

@@ -1,0 +1,152 @@
+//! How much the gateway adds: requests per second and latencies through the whole of it (HTTP, plan, ledger on
+//! disk, flight) over a model that answers at once, beside a bare route on the same server in the same run.
+//!
+//!     cargo bench --bench gateway
+//!
+//! Machines differ and are shared; compare the ratio, not the numbers.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::routing::post;
+use stint::backend::Backend;
+use stint::backend::scripted::{Play, Scripted};
+use stint::catalog::{Catalog, Class, HandOff, Model, Prices, Route};
+use stint::gateway::{Gateway, Parts};
+use stint::http::{self, Server, Service};
+use stint::ledger::Ledger;
+use stint::metrics::Metrics;
+use stint::tasks::Tasks;
+use stint::tenant::Keys;
+use stint::units::{Chance, Money, Price, Timestamp, Tokens};
+use stint::{config, estimate, storage};
+
+/// Requests of one measurement.
+const REQUESTS: usize = 4000;
+/// Callers at once.
+const CALLERS: [usize; 3] = [1, 16, 64];
+
+const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"What is 12+34*2?"}],"budget":{"thinking_tokens":8}}"#;
+
+type Failed = Box<dyn Error + Send + Sync>;
+
+fn main() -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(measure())
+}
+
+async fn measure() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("ledger.db").to_string_lossy().into_owned();
+    let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| path.clone()))?;
+    let tasks = Tasks::default();
+    let bare = Router::new().route("/v1/chat/completions", post(async |body: String| body));
+    let bare = serve(&settings.http, &tasks, bare)?;
+    let whole = serve(&settings.http, &tasks, whole(&settings, &tasks).await?)?;
+    say("callers   bare route            gateway               share   p50      p99");
+    for callers in CALLERS {
+        // The first round warms connections and caches; the second counts.
+        run(&bare, callers).await?;
+        let (plain, _) = run(&bare, callers).await?;
+        run(&whole, callers).await?;
+        let (rate, times) = run(&whole, callers).await?;
+        let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+        say(&format!(
+            "{callers:>7}   {plain:>8.0} requests/s   {rate:>8.0} requests/s   {:>5.2}   {p50:>6.1?}   {p99:>6.1?}",
+            rate / plain
+        ));
+    }
+    tasks.stop();
+    tasks.drain(Duration::from_secs(5)).await;
+    Ok(())
+}
+
+/// The gateway's router over a scripted model and a ledger on disk.
+async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Failed> {
+    let metrics = Arc::new(Metrics::new()?);
+    let journal = storage::open(&settings.storage).await?;
+    let ledger = Ledger::open(tasks, journal, Arc::new(()), settings.ledger, Timestamp::now()).await?;
+    let keys = Keys::open();
+    ledger.declare(keys.tenants().map(AsRef::as_ref));
+    let model = model();
+    let script: Arc<dyn Backend> = Arc::new(Scripted::always(Play::new().thinks(4).answers("80")));
+    let auto = Route {
+        name: "auto".into(),
+        models: Vec::new(),
+        success_floor: Chance::new(0.8),
+        worth: Money(10_000_000),
+        second: Money::ZERO,
+    };
+    let gateway = Gateway::new(Parts {
+        settings: settings.gateway.clone(),
+        tasks: tasks.clone(),
+        metrics: metrics.clone(),
+        ledger,
+        backends: BTreeMap::from([(model.name.clone(), script)]),
+        catalog: Catalog {
+            routes: BTreeMap::from([(auto.name.clone(), auto)]),
+            models: BTreeMap::from([(model.name.clone(), Arc::new(model))]),
+        },
+        calibration: estimate::shipped()?,
+    });
+    let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
+    Ok(http::api(&Arc::new(Service { settings, keys, gateway, metrics, refresh })))
+}
+
+fn model() -> Model {
+    let price = Price { per_million_tokens: Money(1_000_000) };
+    Model {
+        name: "m".into(),
+        prices: Some(Prices { input: price, output: price }),
+        context: Tokens(4096),
+        class: Class::Inline,
+        thinking_max: Tokens(1024),
+        solution_default: Tokens(64),
+        hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5) },
+        capabilities: Vec::new(),
+        efforts: Vec::new(),
+    }
+}
+
+fn serve(settings: &http::Settings, tasks: &Tasks, router: Router) -> Result<String, Failed> {
+    let bound = http::bind(([127, 0, 0, 1], 0).into())?;
+    let url = format!("http://{}/v1/chat/completions", bound.address());
+    let server = Server::new(settings.clone(), Arc::new(Metrics::new()?), tasks.clone());
+    tasks.spawn(server.serve(bound, router));
+    Ok(url)
+}
+
+/// Requests per second, and every request's time, sorted.
+async fn run(url: &str, callers: usize) -> Result<(f64, Vec<Duration>), Failed> {
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let (left, begun) = (Arc::new(AtomicUsize::new(REQUESTS)), Instant::now());
+    let callers = (0..callers).map(|_| call(client.clone(), url.to_owned(), left.clone()));
+    let times = futures_util::future::try_join_all(callers).await?;
+    let took = begun.elapsed().as_secs_f64();
+    let mut times: Vec<Duration> = times.into_iter().flatten().collect();
+    times.sort_unstable();
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+    let rate = times.len() as f64 / took;
+    Ok((rate, times))
+}
+
+async fn call(client: reqwest::Client, url: String, left: Arc<AtomicUsize>) -> Result<Vec<Duration>, Failed> {
+    let mut times = Vec::new();
+    while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+        let begun = Instant::now();
+        let request = client.post(&url).header("content-type", "application/json").body(BODY);
+        let response = request.send().await?.error_for_status()?;
+        response.bytes().await?;
+        times.push(begun.elapsed());
+    }
+    Ok(times)
+}
+
+#[expect(clippy::print_stdout, reason = "what a benchmark is for")]
+fn say(line: &str) {
+    println!("{line}");
+}
