@@ -16,12 +16,22 @@ const SOLVED_MIN: usize = 4;
 
 #[tokio::test]
 async fn the_official_python_sdk_works_unchanged() {
-    check(&Folder::new(&keys()).serve(), PYTHON, "reasoner").await;
+    check_counts(PYTHON).await;
 }
 
 #[tokio::test]
 async fn the_official_node_sdk_works_unchanged() {
-    check(&Folder::new(&keys()).serve(), NODE, "reasoner").await;
+    check_counts(NODE).await;
+}
+
+/// Everything that the engine decoded was told to callers.
+async fn check_counts(script: [&str; 2]) {
+    let process = Folder::new(&keys()).serve();
+    let answers = check(&process, script, "reasoner").await;
+    let told: u64 = answers.iter().map(|said| said["usage"]["completion_tokens"].as_u64().unwrap()).sum();
+    let metrics = process.get("", "/metrics").await.text;
+    let series = format!("\nstint_engine_tokens_total{{model=\"reasoner\",phase=\"decode\"}} {told}\n");
+    assert!(metrics.contains(&series), "no {series} in {metrics}");
 }
 
 pub(crate) const PYTHON: [&str; 2] = ["python", "tests/python/official_sdk.py"];
@@ -56,8 +66,16 @@ pub(crate) async fn check(process: &Process, [runtime, script]: [&str; 2], model
     }
     errors(&facts["errors"]);
     let metrics = process.get("", "/metrics").await.text;
-    // An SDK that did not heed `x-should-retry: false` would have come three times.
-    assert!(metrics.contains("\nstint_refusals_total{limit=\"key money total\"} 1\n"), "{metrics}");
+    let counted =
+        |series: String| assert!(metrics.contains(&format!("\n{series}\n")), "no {series} in {metrics}");
+    // An SDK that did not heed `x-should-retry: false` would have come three times; one that had met a failure
+    // would have asked again and said nothing.
+    counted("stint_refusals_total{limit=\"key money total\"} 1".to_owned());
+    let finished = 4 * PROBLEMS;
+    counted(format!(
+        "stint_requests_total{{model=\"{model}\",outcome=\"finished\",route=\"{model}\"}} {finished}"
+    ));
+    assert!(!metrics.contains("outcome=\"failed\""), "{metrics}");
     ["plain", "cut", "plain_streamed", "cut_streamed"].into_iter().flat_map(answers).collect()
 }
 
@@ -70,19 +88,19 @@ fn solved(problems: &[Value], answers: &[Value]) {
 /// An answer after a thought that the model closed.
 fn closed(said: &Value) {
     // The end tag and the end of text; the answer begins with a blank line, one token, which callers do not see.
-    agree(said, json!("closed"), 2, 1);
+    agree(said, "closed", 2, 1);
 }
 
 /// A whole answer after a thought that was cut.
 fn is_cut(said: &Value) {
     assert_eq!(said["budget"]["thinking"]["used"], CUT, "{said}");
     // The hand-off, which has the blank line, and the end of text.
-    agree(said, json!("cut"), 4, 0);
+    agree(said, "cut", 4, 0);
 }
 
 /// The answer is whole, and what is told of it agrees with the tokens that are there: in this model's texts of
 /// arithmetic one character is one token.
-fn agree(said: &Value, ended: Value, overhead: u64, unseen: u64) {
+fn agree(said: &Value, ended: &str, overhead: u64, unseen: u64) {
     let characters = |name: &str| said[name].as_str().unwrap_or_default().chars().count() as u64;
     let (thought, answer) = (characters("thought"), characters("answer"));
     assert!(answer > 0 && said["finish"] == "stop", "{said}");
