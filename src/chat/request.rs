@@ -50,3 +50,20 @@ pub struct Request {
     /// Known members that only some upstreams understand (penalties, `user`, …), passed through.
     pub extra: Map<String, Value>,
 }
+
+impl Request {
+    /// A request for one answer, with nothing stated beyond the conversation.
+    pub fn new(model: impl Into<String>, messages: Vec<Message>) -> Request {
+        Request {
+            model: model.into(),
+            messages,
+            sampling: Sampling::default(),
+            choices: 1,
+            tools: Vec::new(),
+            tool_choice: None,
+            response_format: None,
+            budget: Budget::default(),
+            extra: Map::new(),
+        }
+    }
+}

@@ -109,20 +109,10 @@ fn logistic(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::{Budget, Message, Role, Sampling};
+    use crate::chat::{Message, Role};
 
     fn request(text: &str) -> Request {
-        Request {
-            model: "auto".into(),
-            messages: vec![Message::text(Role::System, "Be brief."), Message::text(Role::User, text)],
-            sampling: Sampling::default(),
-            choices: 1,
-            tools: Vec::new(),
-            tool_choice: None,
-            response_format: None,
-            budget: Budget::default(),
-            extra: serde_json::Map::default(),
-        }
+        Request::new("auto", vec![Message::text(Role::System, "Be brief."), Message::text(Role::User, text)])
     }
 
     fn check(text: &str) -> Demand {

@@ -3,21 +3,11 @@
 use super::*;
 use crate::backend::scripted::{Play, Scripted};
 use crate::catalog::{Class, Ended};
-use crate::chat::{Budget, Message, Role, Sampling};
+use crate::chat::{Message, Role};
 use crate::units::Tokens;
 
 fn request() -> Arc<Request> {
-    Arc::new(Request {
-        model: "m".into(),
-        messages: vec![Message::text(Role::User, "What is 1+2?")],
-        sampling: Sampling::default(),
-        choices: 1,
-        tools: Vec::new(),
-        tool_choice: None,
-        response_format: None,
-        budget: Budget::default(),
-        extra: serde_json::Map::new(),
-    })
+    Arc::new(Request::new("m", vec![Message::text(Role::User, "What is 1+2?")]))
 }
 
 /// Runs a model that thinks for 5 s, a token every 5 ms, with a second to do it in, and answers with as many

@@ -57,21 +57,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::chat::{Role, Sampling};
+    use crate::chat::Role;
 
     fn check(content: Vec<Part>, least: u64, most: u64) {
         let message = Message { content, ..Message::text(Role::User, "") };
-        let request = Request {
-            model: "m".to_owned(),
-            messages: vec![message],
-            sampling: Sampling::default(),
-            choices: 1,
-            tools: Vec::new(),
-            tool_choice: None,
-            response_format: None,
-            budget: crate::chat::Budget::default(),
-            extra: serde_json::Map::new(),
-        };
+        let request = Request::new("m", vec![message]);
         let bound = prompt_tokens(&request).0;
         assert!((least..=most).contains(&bound), "{bound} is not within {least}..={most}");
     }

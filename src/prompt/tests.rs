@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::*;
-use crate::chat::{Budget, Message, Part, Request, Role, Sampling, Tool};
+use crate::chat::{Message, Part, Request, Role, Tool};
 use crate::units::Timestamp;
 
 fn fixture(name: &str) -> Value {
@@ -38,17 +38,7 @@ fn templated(template: &str) -> Format {
 }
 
 fn request(messages: Vec<Message>) -> Request {
-    Request {
-        model: "m".to_owned(),
-        messages,
-        sampling: Sampling::default(),
-        choices: 1,
-        tools: Vec::new(),
-        tool_choice: None,
-        response_format: None,
-        budget: Budget::default(),
-        extra: Map::new(),
-    }
+    Request::new("m", messages)
 }
 
 fn user(text: &str) -> Request {

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use futures_util::StreamExt;
-use serde_json::Map;
 
 use super::*;
 use crate::backend::{Edge, Ending, Usage};
-use crate::chat::{Budget, Message, Role};
+use crate::chat::{Message, Role};
 use crate::engine::Gguf;
 use crate::prompt::Vocabulary;
 
@@ -24,15 +23,8 @@ fn local() -> Local {
 
 fn call(text: &str, part: Part) -> Call {
     let request = Request {
-        model: "m".to_owned(),
-        messages: vec![Message::text(Role::User, text)],
         sampling: crate::chat::Sampling { temperature: Some(0.0), ..crate::chat::Sampling::default() },
-        choices: 1,
-        tools: Vec::new(),
-        tool_choice: None,
-        response_format: None,
-        budget: Budget::default(),
-        extra: Map::new(),
+        ..Request::new("m", vec![Message::text(Role::User, text)])
     };
     Call { request: Arc::new(request), part, seed: 1 }
 }

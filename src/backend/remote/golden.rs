@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Reader;
 use crate::backend::{Call, Edge, Ending, Failure, Part, Piece};
-use crate::chat::{Budget, Message, Part as ContentPart, Request, Role, Sampling, Tool, ToolCall};
+use crate::chat::{Message, Part as ContentPart, Request, Role, Sampling, Tool, ToolCall};
 use crate::units::Tokens;
 
 /// Runs every pair of a provider whose name begins with `kind`.
@@ -82,15 +82,12 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         stop: texts("stop"),
     };
     let request = Request {
-        model: "any".to_owned(),
-        messages: list(&fixture["messages"]).map(message).collect(),
         sampling,
-        choices: 1,
         tools: list(&fixture["tools"]).map(tool).collect(),
         tool_choice: fixture.get("tool_choice").cloned(),
         response_format: fixture.get("response_format").cloned(),
-        budget: Budget::default(),
         extra: fixture["extra"].as_object().cloned().unwrap_or_else(Map::new),
+        ..Request::new("any", list(&fixture["messages"]).map(message).collect())
     };
     let seed = fixture["call_seed"].as_u64().unwrap_or(7);
     Call { request: Arc::new(request), part, seed }

@@ -2,24 +2,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use serde_json::Map;
 
 use super::*;
 use crate::backend::{Ending, Fault, Part, Thought};
-use crate::chat::{Budget, Message, Role, Sampling};
+use crate::chat::{Message, Role};
 
 fn call(part: Part) -> Call {
-    let request = Request {
-        model: "m".to_owned(),
-        messages: vec![Message::text(Role::User, "12+30*4?")],
-        sampling: Sampling::default(),
-        choices: 1,
-        tools: Vec::new(),
-        tool_choice: None,
-        response_format: None,
-        budget: Budget::default(),
-        extra: Map::new(),
-    };
+    let request = Request::new("m", vec![Message::text(Role::User, "12+30*4?")]);
     Call { request: Arc::new(request), part, seed: 1 }
 }
 

@@ -37,15 +37,13 @@ pub(super) fn request(fields: &mut Fields, model: String) -> Result<(Request, Wa
     let messages = messages(fields)?;
     let stream = fields.flag("stream")?.unwrap_or(false);
     let request = Request {
-        model,
-        messages,
         sampling: sampling(fields)?,
         choices: choices(fields)?,
         tools: tools(fields)?,
         tool_choice: fields.take("tool_choice"),
         response_format: fields.take("response_format"),
-        budget: crate::chat::Budget::default(),
         extra: extra(fields)?,
+        ..Request::new(model, messages)
     };
     let wanted = Wanted { stream, include_usage: include_usage(fields)?, thoughts: true };
     Ok((request, wanted))
