@@ -80,6 +80,9 @@ pub enum SettingsError {
     Client(#[source] reqwest::Error),
 }
 
+/// How long a connection may wait for the next request.
+const IDLE_CONNECTION_MAX: Duration = Duration::from_secs(4);
+
 /// A client of one upstream, with a connection pool of its own.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
@@ -98,6 +101,8 @@ impl Client {
             .connect_timeout(settings.connect)
             .http2_max_header_list_size(32 << 10)
             .default_headers(headers(&settings)?);
+        // Common servers close after 5 s; a connection of that age may be gone just as we send.
+        http = http.pool_idle_timeout(IDLE_CONNECTION_MAX);
         if !settings.keep_alive {
             http = http.pool_max_idle_per_host(0);
         }
