@@ -122,7 +122,7 @@ async fn open_ledger(
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
     let journal = storage::open(&settings.storage).await?;
-    let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Commits(metrics.clone()));
+    let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Watcher(metrics.clone()));
     let ledger = Ledger::open(work, journal, observer, settings.ledger, Timestamp::now()).await?;
     ledger.declare(keys.tenants().map(AsRef::as_ref));
     Ok(ledger)

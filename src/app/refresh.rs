@@ -3,17 +3,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ledger::{AccountId, Ledger, Observer};
+use crate::ledger::{AccountId, Closed, Entry, Ledger, Observer};
 use crate::metrics::Metrics;
 use crate::tenant::Tenant;
 use crate::units::{Money, Timestamp};
 
 use super::models::Watched;
 
-/// Passes the ledger's commits on to Prometheus.
-pub(super) struct Commits(pub(super) Arc<Metrics>);
+/// Passes on to Prometheus what the ledger does: its commits, and the money that it posts, whoever resolved it.
+pub(super) struct Watcher(pub(super) Arc<Metrics>);
 
-impl Observer for Commits {
+impl Observer for Watcher {
+    fn resolved(&self, closed: &Closed) {
+        let Some(Entry::Resolved(resolved)) = closed.entries.last() else { return };
+        let model = resolved.detail.model.as_deref().unwrap_or("none");
+        let (money, account) = (&self.0.money, resolved.account.as_str());
+        money.spent.with_label_values(&[model, account]).inc_by(closed.spent.money.as_dollars());
+        if closed.overrun.money > Money::ZERO {
+            money.overrun.with_label_values(&[model]).inc_by(closed.overrun.money.as_dollars());
+        }
+    }
+
     fn committed(&self, _: usize, took: Duration) {
         self.0.ledger.commit_seconds.observe(took.as_secs_f64());
     }

@@ -20,4 +20,4 @@ pub use length::LogNormal;
 pub use market::{Conditions, Market};
 pub use model::{Catalog, EffortLevel, HandOff, Model, Prices, Route};
 pub use offer::{Offer, Plan, WorstCase};
-pub use outcome::{Ended, Outcome, SolutionEnded, Spent};
+pub use outcome::{Ended, SolutionEnded, Spent};

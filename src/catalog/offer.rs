@@ -26,6 +26,10 @@ pub struct Offer {
     pub thinking: Tokens,
     /// The solution budget of each choice.
     pub solution: Tokens,
+    /// What is set aside beside them, for tags, hand-off and end of text.
+    pub overhead: Tokens,
+    /// True where a second try is reserved, for an answer that a hidden thought left no room for.
+    pub rescue: bool,
     /// The effort word to send, for the class `effort`.
     pub effort: Option<String>,
     /// The predicted chance of a right answer.

@@ -1,12 +1,8 @@
 //! What came of an execution.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
-use crate::units::{Chance, Money, Tokens};
-
-use super::{Class, TaskClass};
+use crate::units::Tokens;
 
 /// How a thought ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
@@ -54,6 +50,8 @@ pub struct Spent {
     pub prompt_again: Tokens,
     /// Output tokens of what was not delivered (failed attempts, discarded tokens).
     pub other: Tokens,
+    /// How many of those were thought.
+    pub other_thinking: Tokens,
     /// How many calls were made beyond the first.
     pub other_attempts: u32,
     /// True where a count was reckoned rather than reported.
@@ -70,6 +68,11 @@ impl Spent {
         self.thinking + self.overhead + self.solution
     }
 
+    /// Everything thought, delivered or not: what limits on thinking count.
+    pub fn thought(&self) -> Tokens {
+        self.thinking + self.other_thinking
+    }
+
     /// Everything read, as billed.
     pub fn input(&self) -> Tokens {
         self.prompt + self.prompt_again
@@ -79,25 +82,4 @@ impl Spent {
     pub fn output(&self) -> Tokens {
         self.completion().saturating_sub(self.injected) + self.other
     }
-}
-
-/// What was predicted, what was spent, how it ended: food for learning.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// Who did it.
-    pub model: Arc<str>,
-    /// How it was held.
-    pub class: Class,
-    /// What kind of work it was.
-    pub task: TaskClass,
-    /// The thinking budget.
-    pub budget: Tokens,
-    /// What was predicted.
-    pub success: Chance,
-    /// What each choice took.
-    pub spent: Vec<Spent>,
-    /// What it cost.
-    pub cost: Money,
-    /// Seconds from arrival to the end.
-    pub seconds: f64,
 }

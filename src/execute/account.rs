@@ -22,12 +22,24 @@ pub(super) struct Account {
 struct Running {
     /// True for a part whose prompt was sent before.
     again: bool,
+    /// Everything it may write, where its thought is hidden.
+    hidden: Option<Tokens>,
     usage: Option<Usage>,
     thinking: Tokens,
     solution: Tokens,
     overhead: Tokens,
+    injected: Tokens,
     thought_characters: u64,
     answer_characters: u64,
+}
+
+/// How a part came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Close {
+    /// The backend ended it.
+    Ended,
+    /// We did, or the connection broke: more may have been written than was seen.
+    BrokenOff,
 }
 
 impl Account {
@@ -35,11 +47,32 @@ impl Account {
         Account { spent: Spent::default(), running: None, prompt, overhead }
     }
 
-    /// The next part begins; the one before it is booked.
-    pub(super) fn begin(&mut self) {
-        let again = self.running.is_some();
-        self.book();
-        self.running = Some(Running { again, ..Running::default() });
+    /// The first part begins. `hidden` is everything it may write, where its thought is hidden.
+    pub(super) fn begin(&mut self, hidden: Option<Tokens>) {
+        self.running = Some(Running { hidden, ..Running::default() });
+    }
+
+    /// The running part has ended, and the next one begins.
+    pub(super) fn go_on(&mut self, hidden: Option<Tokens>) {
+        self.book(Close::Ended);
+        self.running = Some(Running { again: true, hidden, ..Running::default() });
+    }
+
+    /// The running part failed: what it wrote is not delivered, and the next one begins.
+    pub(super) fn start_over(&mut self, hidden: Option<Tokens>) {
+        self.book(Close::Ended);
+        let spent = &mut self.spent;
+        spent.other += spent.completion().saturating_sub(spent.injected);
+        spent.other_thinking += spent.thinking;
+        (spent.thinking, spent.overhead, spent.solution) = (Tokens::ZERO, Tokens::ZERO, Tokens::ZERO);
+        spent.injected = Tokens::ZERO;
+        spent.other_attempts += 1;
+        self.running = Some(Running { again: true, hidden, ..Running::default() });
+    }
+
+    /// The running part was refused before a model saw it.
+    pub(super) fn forget(&mut self) {
+        self.running = None;
     }
 
     pub(super) fn think(&mut self, text: &str, tokens: Tokens) {
@@ -66,7 +99,9 @@ impl Account {
     /// A hand-off that was read as part of the prompt, not written.
     pub(super) fn injected(&mut self, tokens: Tokens) {
         self.overhead(tokens);
-        self.spent.injected += tokens;
+        if let Some(part) = &mut self.running {
+            part.injected += tokens;
+        }
     }
 
     /// Written, billed, and not delivered.
@@ -96,7 +131,7 @@ impl Account {
     }
 
     /// Books the running part, if there is one.
-    pub(super) fn book(&mut self) {
+    pub(super) fn book(&mut self, close: Close) {
         let Some(part) = self.running.take() else { return };
         let prompt = part.usage.map(|usage| usage.prompt);
         self.spent.estimated |= prompt.is_none();
@@ -106,29 +141,36 @@ impl Account {
         } else {
             self.spent.prompt = prompt.unwrap_or(self.prompt);
         }
-        let (thinking, solution) = self.split(&part);
+        let (thinking, solution) = self.split(&part, close);
         self.spent.thinking += thinking;
         self.spent.solution += solution;
         self.spent.overhead += part.overhead;
+        self.spent.injected += part.injected;
     }
 
     /// A part's thinking and solution tokens: its own count where its tokens were seen, else the upstream's
-    /// total, shared by the characters that were seen, else those characters alone.
-    fn split(&mut self, part: &Running) -> (Tokens, Tokens) {
+    /// total, shared by the characters that were seen, else those characters alone. A hidden thought that was
+    /// broken off is taken for as long as it could be: the upstream bills it, whoever hung up.
+    fn split(&mut self, part: &Running, close: Close) -> (Tokens, Tokens) {
         if part.thinking + part.solution > Tokens::ZERO {
             return (part.thinking, part.solution);
         }
         let (thought, answer) = (reckon(part.thought_characters), reckon(part.answer_characters));
         let Some(usage) = part.usage else {
-            self.spent.estimated |= thought + answer > Tokens::ZERO;
-            return (thought, answer);
+            self.spent.estimated = true;
+            return match part.hidden {
+                Some(limit) if close == Close::BrokenOff && part.thought_characters == 0 => {
+                    (limit.saturating_sub(answer), answer)
+                }
+                _ => (thought, answer),
+            };
         };
         let thinking = usage.thinking.unwrap_or_else(|| {
             self.spent.estimated |= thought > Tokens::ZERO;
             let share = thought.as_f64() / (thought + answer).as_f64().max(1.0);
             Tokens::round(usage.completion.as_f64() * share)
         });
-        let counted = usage.completion.saturating_sub(part.overhead);
+        let counted = usage.completion.saturating_sub(part.overhead.saturating_sub(part.injected));
         (thinking.min(counted), counted.saturating_sub(thinking))
     }
 }

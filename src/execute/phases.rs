@@ -10,7 +10,7 @@ use crate::catalog::{Class, Ended, SolutionEnded, Spent};
 use crate::chat::{Event, Finish};
 use crate::units::Tokens;
 
-use super::account::Account;
+use super::account::{Account, Close};
 use super::answer::Answer;
 
 /// What one choice may take and how it is held.
@@ -26,7 +26,9 @@ pub struct Terms {
     pub overhead: Tokens,
     /// The effort word to send, for the class `effort`.
     pub effort: Option<String>,
-    /// The word for the least effort, for the rescue of an empty answer.
+    /// True where an answer that came out empty may be tried again.
+    pub rescue: bool,
+    /// The word for the least effort, for that second try.
     pub effort_least: Option<String>,
     /// An upper bound of the prompt's tokens, until the backend says how many they are.
     pub prompt: Tokens,
@@ -84,19 +86,22 @@ impl Phases {
 
     /// The first part to call for.
     pub fn begin(&mut self) -> Part {
-        self.account.begin();
         let Terms { thinking, solution, .. } = self.terms;
+        let whole = thinking + solution + self.terms.overhead;
+        self.account.begin((self.terms.class == Class::Effort && self.terms.rescue).then_some(whole));
         let thinks = thinking > Tokens::ZERO || self.terms.class == Class::Effort;
         self.state = if thinks { State::Thinking } else { State::Solution };
         match self.terms.class {
             Class::Inline => Part::Whole { thinking, solution },
             Class::Continue if thinks => Part::Thought { thinking },
             Class::Continue => Part::Solution { thought: Thought::default(), solution },
-            Class::Effort => {
-                let tokens = thinking + solution + self.terms.overhead;
-                Part::Total { effort: self.terms.effort.clone(), tokens }
-            }
+            Class::Effort => Part::Total { effort: self.terms.effort.clone(), tokens: whole },
         }
+    }
+
+    /// The part that was called for was refused before a model saw it: it took nothing.
+    pub fn refused(&mut self) {
+        self.account.forget();
     }
 
     /// Takes the next piece of the running part.
@@ -138,7 +143,8 @@ impl Phases {
 
     /// Time is up altogether: what is there is the answer.
     pub fn expire(&mut self) -> Step {
-        self.finish(SolutionEnded::Length, Finish::Length)
+        let rest = self.answer.rest();
+        self.over(rest, Close::BrokenOff, (SolutionEnded::Length, Finish::Length))
     }
 
     /// True while the thought runs.
@@ -154,7 +160,7 @@ impl Phases {
     /// What the choice has taken so far, the running part included; ask at any moment.
     pub fn spent(&self) -> Spent {
         let mut account = self.account.clone();
-        account.book();
+        account.book(Close::BrokenOff);
         account.spent
     }
 
@@ -183,7 +189,7 @@ impl Phases {
         self.account.solve(text, tokens);
         let shown = self.answer.push(text);
         if self.answer.stopped() {
-            self.over(shown, SolutionEnded::Stop, Finish::Stop)
+            self.over(shown, Close::BrokenOff, (SolutionEnded::Stop, Finish::Stop))
         } else if shown.is_empty() {
             Step::Quiet
         } else {
@@ -202,7 +208,7 @@ impl Phases {
                 Step::Call(self.resume(Ended::Cut))
             }
             (Class::Continue, State::Thinking) => Step::Call(self.resume(Ended::Stopped)),
-            (Class::Effort, _) if ending == Ending::Limit && !answered && !self.rescued => {
+            (Class::Effort, _) if ending == Ending::Limit && !answered && self.may_be_rescued() => {
                 Step::Call(self.rescue())
             }
             _ => self.conclude(ending),
@@ -229,17 +235,18 @@ impl Phases {
 
     fn finish(&mut self, ended: SolutionEnded, finish: Finish) -> Step {
         let rest = self.answer.rest();
-        self.over(rest, ended, finish)
+        self.over(rest, Close::Ended, (ended, finish))
     }
 
-    fn over(&mut self, shown: String, ended: SolutionEnded, finish: Finish) -> Step {
-        self.account.book();
+    fn over(&mut self, shown: String, close: Close, (ended, finish): (SolutionEnded, Finish)) -> Step {
+        self.account.book(close);
         self.state = State::Done;
         let spent = &mut self.account.spent;
         spent.solution_ended = ended;
         if spent.thinking_ended == Ended::None && spent.thinking > Tokens::ZERO {
             // The thought was hidden; only the usage told of it.
-            spent.thinking_ended = if self.answer.is_empty() { Ended::Cut } else { Ended::Closed };
+            let answered = !self.answer.is_empty() || self.tool_calls;
+            spent.thinking_ended = if answered { Ended::Closed } else { Ended::Cut };
         }
         Step::Finish((!shown.is_empty()).then_some(Event::Answer(shown)), finish)
     }
@@ -262,21 +269,26 @@ impl Phases {
     /// Ends the part that thinks and asks for the answer from where it stands.
     fn resume(&mut self, ended: Ended) -> Part {
         self.close(ended);
-        self.account.begin();
+        self.account.go_on(None);
         self.state = State::Solution;
         let mut thought = std::mem::take(&mut self.thought);
         thought.closed = self.account.spent.thinking_ended == Ended::Closed;
         Part::Solution { thought, solution: self.terms.solution }
     }
 
-    /// The limit went into a thought: once more, with the least thinking.
+    fn may_be_rescued(&self) -> bool {
+        self.terms.rescue && !self.rescued
+    }
+
+    /// The limit went into a thought: once more, with the least thinking. What came of the first try is not
+    /// part of the answer.
     fn rescue(&mut self) -> Part {
-        self.close(Ended::Cut);
-        self.account.begin();
+        let tokens = self.terms.solution;
+        self.account.start_over(Some(tokens));
+        self.account.spent.thinking_ended = Ended::None;
         self.state = State::Thinking;
         self.rescued = true;
-        self.account.spent.other_attempts += 1;
-        Part::Total { effort: self.terms.effort_least.clone(), tokens: self.terms.solution }
+        Part::Total { effort: self.terms.effort_least.clone(), tokens }
     }
 }
 

@@ -10,6 +10,7 @@ fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
         solution: Tokens(solution),
         overhead: Tokens(5),
         effort: Some("low".into()),
+        rescue: class == Class::Effort,
         effort_least: Some("none".into()),
         prompt: Tokens(100),
         stop: vec!["STOP".into()],
@@ -180,11 +181,45 @@ fn effort_rescues_an_empty_answer_once() {
     let empty: &[Piece] = &[usage(20, 77, Some(77)), LIMIT];
     let rescue: &[Piece] = &[answer("2", 0), usage(20, 1, Some(0)), STOP_WORD];
     let seen = play(terms(Class::Effort, 64, 8), &[empty, rescue]);
-    check(&seen, (77, 0, 1), Ended::Cut, Finish::Stop);
+    check(&seen, (0, 0, 1), Ended::None, Finish::Stop);
     assert_eq!(seen.parts[1], Part::Total { effort: Some("none".into()), tokens: Tokens(8) });
     assert_eq!((seen.spent.other_attempts, seen.spent.prompt_again), (1, Tokens(20)));
+    assert_eq!((seen.spent.other, seen.spent.thought()), (Tokens(77), Tokens(77)), "the first try is billed");
     let seen = play(terms(Class::Effort, 64, 8), &[empty, empty]);
     assert_eq!((seen.parts.len(), seen.finish), (2, Some(Finish::Length)));
+}
+
+#[test]
+fn a_model_that_does_not_think_is_not_tried_again() {
+    let plain = Terms { rescue: false, overhead: Tokens(0), ..terms(Class::Effort, 0, 8) };
+    let seen = play(plain, &[&[usage(20, 8, None), LIMIT]]);
+    assert_eq!((seen.parts.len(), seen.finish), (1, Some(Finish::Length)));
+    assert_eq!(seen.parts[0], Part::Total { effort: Some("low".into()), tokens: Tokens(8) });
+}
+
+#[test]
+fn a_hidden_thought_that_is_broken_off_is_taken_for_as_long_as_it_could_be() {
+    let mut phases = Phases::new(terms(Class::Effort, 64, 8));
+    phases.begin();
+    let spent = phases.spent();
+    assert_eq!((spent.thinking, spent.estimated), (Tokens(77), true));
+    phases.refused();
+    assert_eq!(phases.spent().output() + phases.spent().input(), Tokens(0), "a refused call takes nothing");
+}
+
+#[test]
+fn a_tool_call_after_a_hidden_thought_is_an_answer_to_it() {
+    let call = crate::chat::ToolCallDelta { index: 0, id: None, name: None, arguments: "{}".into() };
+    let script = [Piece::ToolCall(call), usage(20, 30, Some(25)), Piece::End(Ending::ToolCalls)];
+    let seen = play(terms(Class::Effort, 64, 8), &[&script]);
+    check(&seen, (25, 0, 5), Ended::Closed, Finish::ToolCalls);
+}
+
+#[test]
+fn a_hand_off_that_was_read_is_not_taken_from_what_was_written() {
+    let uncounted: &[Piece] = &[HAND_OFF, answer("2", 0), usage(26, 2, None), STOP_WORD];
+    let first: &[Piece] = &[thought("1+1", 3), usage(20, 3, None), LIMIT];
+    check(&play(terms(Class::Continue, 3, 8), &[first, uncounted]), (3, 3, 2), Ended::Cut, Finish::Stop);
 }
 
 #[test]

@@ -108,19 +108,38 @@ async fn run_part<T: From<Indexed>>(
 ) -> Result<Next, Halt> {
     let call = Call { request: job.request.clone(), part, seed: job.seed };
     let mut generation = match in_time(job, progress, job.backend.generate(call)).await {
-        Timed::Came(generation) => generation.map_err(Halt::Failed)?,
-        Timed::Late(step) => return follow(job, step, progress, events).await,
+        Timed::Came(Ok(generation)) => generation,
+        Timed::Came(Err(failure)) => {
+            if failure.unsent {
+                progress.phases.refused();
+            }
+            return Err(Halt::Failed(failure));
+        }
+        Timed::Late(step) => return late(job, step, progress, events).await,
     };
     loop {
         let step = match in_time(job, progress, next(&mut generation)).await {
             Timed::Came(piece) => progress.phases.on(piece?),
-            Timed::Late(step) => step,
+            Timed::Late(step) => return late(job, step, progress, events).await,
         };
         match follow(job, step, progress, events).await? {
             Next::Piece => {}
             next => return Ok(next),
         }
     }
+}
+
+/// Time is up. Where nothing was said until then, that is a failure and no answer.
+async fn late<T: From<Indexed>>(
+    job: &Job,
+    step: Step,
+    progress: &mut Progress,
+    events: &mpsc::Sender<T>,
+) -> Result<Next, Halt> {
+    if progress.first.is_none() && matches!(step, Step::Finish(..)) {
+        return Err(Halt::Failed(Failure::new(Fault::Timeout, "nothing came before the deadline")));
+    }
+    follow(job, step, progress, events).await
 }
 
 /// Shows what a step shows and says what comes next.
@@ -138,7 +157,9 @@ async fn follow<T: From<Indexed>>(
     };
     if let Some(event) = shown {
         progress.note(&event);
-        events.send((job.index, event).into()).await.map_err(|_| Halt::HungUp)?;
+        // A caller who takes nothing until the deadline has left.
+        let sent = tokio::time::timeout_at(job.deadline, events.send((job.index, event).into())).await;
+        sent.map_err(|_| Halt::HungUp)?.map_err(|_| Halt::HungUp)?;
     }
     Ok(next)
 }

@@ -28,6 +28,7 @@ async fn run_within_a_second(
         solution: Tokens(100),
         overhead: Tokens(5),
         effort: None,
+        rescue: false,
         effort_least: None,
         prompt: Tokens(10),
         stop: Vec::new(),

@@ -122,7 +122,6 @@ impl Gateway {
         let deadline = arrived + self.time(&considered.request);
         let flying = Flying {
             parts: self.parts.clone(),
-            tenant: tenant.name.clone(),
             route: self.route_label(&considered.route.name),
             id,
             request: considered.request,
@@ -147,8 +146,13 @@ impl Gateway {
         let models: Vec<Arc<Model>> = catalog.candidates(&route).cloned().collect();
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
         let mut market = Market::default();
+        let needs = needs::of(&request);
         for model in &models {
             let Some(backend) = self.parts.backends.get(&model.name) else { continue };
+            if !needs.capabilities.iter().all(|need| model.can(*need)) {
+                // It will be refused, so its tokenizer need not read the prompt.
+                continue;
+            }
             prompts.insert(model.name.clone(), backend.prompt_tokens(&request));
             market.models.insert(model.name.clone(), backend.conditions());
         }
@@ -199,7 +203,8 @@ impl Gateway {
 
     /// How long a request may take altogether.
     fn time(&self, request: &Request) -> Duration {
-        request.budget.deadline.unwrap_or(self.parts.settings.time_max)
+        let most = self.parts.settings.time_max;
+        request.budget.deadline.map_or(most, |stated| stated.min(most))
     }
 
     fn prices(&self, model: &str) -> Option<Prices> {

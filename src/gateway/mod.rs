@@ -2,6 +2,7 @@
 //! request → demand → plan → reserve → execute (think, then solve) → settle.
 
 mod admit;
+mod books;
 mod flight;
 mod flying;
 mod needs;

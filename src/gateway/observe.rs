@@ -1,11 +1,8 @@
 //! What a flight tells Prometheus.
 
-use std::sync::Arc;
-
 use crate::catalog::{Ended, Offer, Spent};
 use crate::execute::Progress;
 use crate::metrics::Metrics;
-use crate::units::Money;
 
 use super::flying::Flying;
 
@@ -31,40 +28,32 @@ pub(super) fn backend(metrics: &Metrics, model: &str, works: bool) {
     metrics.backends.state.with_label_values(&[model]).set(i64::from(works));
 }
 
-/// How a request ended.
-pub(super) fn outcome(flying: &Flying, offer: Option<&Offer>, outcome: &str) {
-    let metrics = &flying.parts.metrics;
-    let model = offer.map_or("none", |offer| &*offer.model);
-    metrics.requests.total.with_label_values(&[&*flying.route, model, outcome]).inc();
-    metrics
-        .requests
-        .seconds
-        .with_label_values(&[&*flying.route])
-        .observe(flying.arrived.elapsed().as_secs_f64());
+/// A request that was settled.
+pub(super) struct Landed<'a> {
+    pub(super) offer: &'a Offer,
+    pub(super) progress: &'a [Progress],
+    pub(super) spent: &'a [Spent],
+    pub(super) outcome: &'static str,
 }
 
-/// Everything about a settled request.
-pub(super) fn landed(
-    flying: &Flying,
-    offer: &Offer,
-    progress: &[Progress],
-    spent: &[Spent],
-    (cost, overrun, ended): (Money, Money, &str),
-) {
-    let metrics: &Arc<Metrics> = &flying.parts.metrics;
-    let model = &*offer.model;
-    outcome(flying, Some(offer), ended);
-    if ended != "hung_up" {
-        backend(metrics, model, ended == "finished");
+/// How a request ended.
+pub(super) fn request(flying: &Flying, model: &str, outcome: &str) {
+    let requests = &flying.parts.metrics.requests;
+    requests.total.with_label_values(&[&*flying.route, model, outcome]).inc();
+    requests.seconds.with_label_values(&[&*flying.route]).observe(flying.arrived.elapsed().as_secs_f64());
+}
+
+/// Everything about a settled request but its money, which the ledger tells of.
+pub(super) fn landed(flying: &Flying, landed: &Landed) {
+    let (metrics, model) = (&flying.parts.metrics, &*landed.offer.model);
+    request(flying, model, landed.outcome);
+    if landed.outcome != "hung_up" {
+        backend(metrics, model, landed.outcome == "finished");
     }
-    metrics.money.spent.with_label_values(&[model, &*flying.tenant]).inc_by(cost.as_dollars());
-    if overrun > Money::ZERO {
-        metrics.money.overrun.with_label_values(&[model]).inc_by(overrun.as_dollars());
-    }
-    metrics.requests.success_predicted.with_label_values(&[model]).observe(offer.success.get());
-    for (choice, spent) in progress.iter().zip(spent) {
+    metrics.requests.success_predicted.with_label_values(&[model]).observe(landed.offer.success.get());
+    for (choice, spent) in landed.progress.iter().zip(landed.spent) {
         timing(flying, model, choice, spent);
-        tokens(metrics, offer, spent);
+        tokens(metrics, landed.offer, spent);
         if choice.phases.was_rescued() {
             metrics.requests.rescues.with_label_values(&[model]).inc();
         }

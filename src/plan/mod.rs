@@ -96,6 +96,8 @@ fn candidate(ask: &Ask, terms: &Terms, (thinking, solution): (Tokens, Tokens), r
         class: terms.model.class,
         thinking,
         solution,
+        overhead: terms.overhead(),
+        rescue: terms.may_be_rescued(),
         effort: effort(ask, terms.model, thinking, reason),
         success,
         cost: Money::from_dollars_up(dollars),

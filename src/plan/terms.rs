@@ -68,7 +68,15 @@ impl<'a> Terms<'a> {
 
     /// What stands beside thought and answer: tags, hand-off, end of text.
     pub(super) fn overhead(&self) -> Tokens {
-        if self.thinks() { self.model.hand_off.overhead } else { Tokens::ZERO }
+        match self.model.class {
+            Class::Effort if !self.thinks() => Tokens::ZERO,
+            _ => self.model.hand_off.overhead,
+        }
+    }
+
+    /// True where one limit holds a hidden thought and the answer, so that the thought may leave it no room.
+    pub(super) fn may_be_rescued(&self) -> bool {
+        self.model.class == Class::Effort && self.thinks()
     }
 
     /// The most that budgets of `t` and `s` can take, over all choices. The calls per class: *inline* one, and
@@ -77,19 +85,17 @@ impl<'a> Terms<'a> {
     pub(super) fn worst(&self, t: Tokens, s: Tokens) -> WorstCase {
         let (prompt, overhead, none) = (self.demand.prompt, self.overhead(), (Tokens::ZERO, Tokens::ZERO));
         let calls = match self.model.class {
-            _ if !self.thinks() => [(prompt, s + STOP), none],
             Class::Inline if self.timed && t > Tokens::ZERO => {
                 [(prompt, t + overhead + s), (prompt + t + overhead, Tokens::ZERO)]
             }
             Class::Inline => [(prompt, t + overhead + s), none],
             Class::Continue if t == Tokens::ZERO => [(prompt + overhead, overhead + s + STOP), none],
             Class::Continue => [(prompt, t + STOP), (prompt + t + overhead, overhead + s)],
+            Class::Effort if !self.thinks() => [(prompt, s + STOP), none],
             Class::Effort => [(prompt, t + s + overhead), (prompt, s + overhead)],
         };
-        let thinking = match self.model.class {
-            Class::Effort if self.thinks() => t + s,
-            _ => t,
-        };
+        // A hidden thought may fill the whole of both calls.
+        let thinking = if self.may_be_rescued() { t + s + overhead + s } else { t };
         let choices = u64::from(self.choices);
         let money: Money = calls.iter().map(|&(input, output)| self.prices.cost(input, output)).sum();
         WorstCase { money: money * choices, thinking: thinking * choices }

@@ -1,0 +1,85 @@
+//! One flight's money: what is set aside for it, and what was lost on offers that failed.
+
+use crate::catalog::{Offer, Spent, WorstCase};
+use crate::ledger::{Reservation, SettlementDetail};
+use crate::units::{Money, Tokens};
+
+use super::Settings;
+
+/// A reservation and what has become of it.
+pub(super) struct Books {
+    reservation: Reservation,
+    held: WorstCase,
+    /// The caller's own limit for the request.
+    cost_max: Option<Money>,
+    lost: Lost,
+}
+
+/// What offers took that were given up for the next one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lost {
+    attempts: u32,
+    cost: Money,
+    thinking: Tokens,
+}
+
+impl Books {
+    pub(super) fn new(reservation: Reservation, held: WorstCase, cost_max: Option<Money>) -> Books {
+        Books { reservation, held, cost_max, lost: Lost::default() }
+    }
+
+    /// Sets aside what another offer needs beside what was lost; false where that does not fit, and then nothing
+    /// has changed.
+    pub(super) async fn turn_to(&mut self, next: &Offer, cost: Money, spent: &[Spent]) -> bool {
+        let lost = Lost {
+            attempts: self.lost.attempts + u32::try_from(spent.len()).unwrap_or(u32::MAX),
+            cost: self.lost.cost + cost,
+            thinking: self.lost.thinking + thought(spent),
+        };
+        let whole =
+            WorstCase { money: next.worst.money + lost.cost, thinking: next.worst.thinking + lost.thinking };
+        if self.cost_max.is_some_and(|most| whole.money > most) {
+            return false;
+        }
+        let more = WorstCase {
+            money: whole.money.saturating_sub(self.held.money),
+            thinking: whole.thinking.saturating_sub(self.held.thinking),
+        };
+        if self.reservation.extend(more).await.is_err() {
+            return false;
+        }
+        self.held =
+            WorstCase { money: self.held.money + more.money, thinking: self.held.thinking + more.thinking };
+        self.lost = lost;
+        true
+    }
+
+    /// How many attempts were given up.
+    pub(super) fn attempts(&self) -> u32 {
+        self.lost.attempts
+    }
+
+    /// What was set aside at most.
+    pub(super) fn reserved(&self) -> Money {
+        self.held.money
+    }
+
+    /// Settles what the last offer took and what was lost before, waits a bounded time until that is durable, and
+    /// says what the whole cost.
+    pub(super) async fn settle(
+        self,
+        cost: Money,
+        spent: &[Spent],
+        detail: SettlementDetail,
+        settings: &Settings,
+    ) -> Money {
+        let cost = cost + self.lost.cost;
+        let settling = self.reservation.settle(cost, thought(spent) + self.lost.thinking, detail);
+        settling.journalled(settings.settle_patience).await;
+        cost
+    }
+}
+
+fn thought(spent: &[Spent]) -> Tokens {
+    spent.iter().map(Spent::thought).sum()
+}
