@@ -31,16 +31,21 @@ class Transcript:
         self.weights, self.asked = weights, asked
         self.prompts = [v.prompt(p.question) for p in asked]
         self.thoughts = decode.think(weights, self.prompts)
+        self.full = self._answers(
+            [p + t + list(v.HAND_OFF[1:]) for p, t in zip(self.prompts, self.thoughts)]
+        )
 
     def at(self, budget):
-        """Answers and thought lengths; a thought that ended by itself needs no hand-off."""
-        starts, used = [], []
-        for prompt, thought in zip(self.prompts, self.thoughts):
-            kept = thought if budget == UNLIMITED else thought[:budget]
-            ended = len(thought) < (1e9 if budget == UNLIMITED else budget)
-            starts.append(prompt + kept + (list(v.HAND_OFF[1:]) if ended else list(v.HAND_OFF)))
-            used.append(len(kept))
-        return self._answers(starts), used
+        """Answers and thought lengths. A thought that ended by itself needs no hand-off, and its
+        answer is the one it has without a budget."""
+        answers = list(self.full)
+        used = [len(t) for t in self.thoughts]
+        if budget != UNLIMITED:
+            cut = [i for i, t in enumerate(self.thoughts) if len(t) >= budget]
+            starts = [self.prompts[i] + self.thoughts[i][:budget] + list(v.HAND_OFF) for i in cut]
+            for i, short in zip(cut, self._answers(starts)):
+                answers[i], used[i] = short, budget
+        return answers, used
 
     def without_thinking(self):
         return self._answers([p + [v.THINK_END, v.BLANK_LINE] for p in self.prompts])
