@@ -47,7 +47,7 @@ class Problems(unittest.TestCase):
         expression = Product((Number(34), Number(27)))
         self.assertEqual(write(expression), "34*27")
         self.assertEqual(work_out(expression),
-                         (918, ["34*20=600+80=680", "34*7=210+28=238", "680+238=918"]))
+                         (918, ["34*20=600+80=680", "34*7=210+28=238", "680+238=880+38=910+8=918"]))
 
 
 if __name__ == "__main__":
