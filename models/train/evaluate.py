@@ -86,13 +86,16 @@ def main():
     weights, uncut = (train.load(f"{options.out}/{n}.npz", like) for n in ("reasoner", "uncut"))
     asked = [p for level in map(int, options.levels.split(","))
              for p in problems.held_out_problems(level, options.per_level)]
-    level = np.array([p.level for p in asked])
-    print("budget      used | " + " ".join(f"   L{n}" for n in sorted(set(level))) +
-          " |   all undiv direct uncut")
+    levels = np.array([p.level for p in asked])
+    names = [f"level {n}" for n in sorted(set(levels))]
+    print("| thinking budget | " + " | ".join(names)
+          + " | all | thought, tokens | undivided | no thinking | uncut |")
+    print("|---" * (len(names) + 6) + "|")
     for row in table(weights, uncut, asked):
-        by_level = " ".join(f"{100 * row['divided'][level == n].mean():5.1f}" for n in sorted(set(level)))
-        rest = " ".join(f"{100 * row[c].mean():5.1f}" for c in ("divided", "undivided", "direct", "uncut"))
-        print(f"{row['budget']!s:10s} {row['used'].mean():5.1f} | {by_level} | {rest}", flush=True)
+        cells = [f"{100 * row['divided'][levels == n].mean():.1f}" for n in sorted(set(levels))]
+        cells += [f"**{100 * row['divided'].mean():.1f}**", f"{row['used'].mean():.1f}"]
+        cells += [f"{100 * row[c].mean():.1f}" for c in ("undivided", "direct", "uncut")]
+        print(f"| {row['budget']} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
