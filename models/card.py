@@ -15,13 +15,14 @@ Standard library only, so that nothing has to be installed to check the claim.
 """
 
 import argparse
+import http.client
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
-import urllib.error
-import urllib.request
+import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -51,21 +52,37 @@ def ask(gateway, model, problem, budget):
 
 
 class Gateway:
+    """One kept-open connection per thread: a card is some hundred thousand requests."""
+
     def __init__(self, base, key):
-        self.url, self.key = f"{base.rstrip('/')}/v1/chat/completions", key
+        self.base, self.key, self.local = urllib.parse.urlsplit(base), key, threading.local()
 
     def post(self, body):
-        """A busy gateway is asked again; a wrong request ends the run."""
-        headers = {"content-type": "application/json", "authorization": f"Bearer {self.key}"}
+        """A busy or restarted gateway is asked again; a wrong request ends the run."""
         for attempt in range(TRIES):
-            request = urllib.request.Request(self.url, json.dumps(body).encode(), headers)
             try:
-                with urllib.request.urlopen(request, timeout=120) as response:
-                    return json.load(response)
-            except urllib.error.HTTPError as error:
-                if error.code not in (429, 502, 503, 504) or attempt == TRIES - 1:
-                    sys.exit(f"{error.code} from the gateway: {error.read().decode()[:500]}")
-                time.sleep(float(error.headers.get("retry-after") or 2**attempt))
+                status, answer = self._send(json.dumps(body))
+            except (http.client.HTTPException, OSError) as error:
+                self.local.connection = None
+                status, answer = 0, str(error)
+            if status == 200:
+                return json.loads(answer)
+            if status not in (0, 429, 502, 503, 504):
+                break
+            time.sleep(0.5 * 2**attempt)
+        raise RuntimeError(f"the gateway answered {status}: {answer[:500]}")
+
+    def _send(self, body):
+        connection = getattr(self.local, "connection", None)
+        if connection is None:
+            kind = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
+            connection = kind[self.base.scheme](self.base.netloc, timeout=120)
+            self.local.connection = connection
+        headers = {"content-type": "application/json", "authorization": f"Bearer {self.key}"}
+        path = f"{self.base.path.rstrip('/')}/v1/chat/completions"
+        connection.request("POST", path, body, headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
 
 
 def share(flags):

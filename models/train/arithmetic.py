@@ -3,8 +3,8 @@
 An expression is a `Total` of signed terms; a term is a `Number`, a `Product` or a bracketed
 `Total`. That is all the reasoner is asked, so nothing more general is offered here.
 
-The working is the thought the model learns to write: one step per line, each small enough to be
-done in one go (a sum of two numbers, or a product with one non-zero digit on each side).
+The working is the thought the model learns to write: one operation per line, split so that every
+step is small: 46+38 goes by tens and ones, 46+38=76+8=84, and 34*6 likewise, 34*6=180+24=204.
 """
 
 from dataclasses import dataclass
@@ -106,10 +106,21 @@ def _evaluate(expression, lines):
 
 
 def _add(left, sign, right, lines):
-    if right < 0:
-        raise Unwieldy("a negative number on the right would need a bracket")
-    value = left + right if sign == "+" else left - right
-    lines.append(f"{left}{sign}{right}={_checked(value)}")
+    """Place by place, the largest first: 234+578=734+78=804+8=812. Below zero the other way round
+    comes first: 53-57 is 57-53=7-3=4, then 53-57=-4."""
+    if left < 0 or right < 0:
+        raise Unwieldy("a negative number ends a working, it does not go on")
+    value = _checked(left + right if sign == "+" else left - right)
+    line = f"{left}{sign}{right}"
+    if value < 0:
+        _add(right, "-", left, lines)
+    else:
+        parts = _place_values(right)
+        while len(parts) > 1:
+            part = parts.pop(0)
+            left += part if sign == "+" else -part
+            line += f"={left}{sign}{sum(parts)}"
+    lines.append(f"{line}={value}")
     return value
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import reasoner
 import vocabulary as v
 
-ROOM = 416  # positions in the cache: the longest prompt, thought and answer
 BATCH = 256
 
 
@@ -57,8 +56,8 @@ def _generate(prompts, weights, count, stop):
 
 @partial(jax.jit, static_argnums=(4, 5))
 def _run(weights, tokens, lengths, live, count, stop):
-    scores, cache = _prefill(weights, tokens)
-    last = jnp.take_along_axis(scores, (lengths - 1)[:, None, None], 1)[:, 0].argmax(-1)
+    x, cache = _prefill(weights, tokens, tokens.shape[1] + count)
+    last = _scores(weights, x[jnp.arange(x.shape[0]), lengths - 1]).argmax(-1)
 
     def going(state):
         return (state[0] < count) & state[4].any()
@@ -74,7 +73,7 @@ def _run(weights, tokens, lengths, live, count, stop):
     return jax.lax.while_loop(going, one, (0, last, cache, made, live))[3]
 
 
-def _prefill(weights, tokens):
+def _prefill(weights, tokens, room):
     rows, width = tokens.shape
     x = weights["embedding"][tokens]
     turn = reasoner.rotation(jnp.broadcast_to(jnp.arange(width), (rows, width)))
@@ -84,9 +83,9 @@ def _prefill(weights, tokens):
         q, k, value = reasoner.project(layer, x, turn)
         x = x + reasoner.attend(q, k, value, visible) @ layer["o"]
         x = x + reasoner.feed_forward(layer, x)
-        room = ((0, 0), (0, ROOM - width), (0, 0), (0, 0))
-        cache.append((jnp.pad(k, room), jnp.pad(value, room)))
-    return _scores(weights, x), cache
+        free = ((0, 0), (0, room - width), (0, 0), (0, 0))
+        cache.append((jnp.pad(k, free), jnp.pad(value, free)))
+    return x, cache
 
 
 def _step(weights, last, position, cache):
@@ -94,7 +93,7 @@ def _step(weights, last, position, cache):
     rows = jnp.arange(last.shape[0])
     x = weights["embedding"][last][:, None]
     turn = reasoner.rotation(position[:, None])
-    visible = (jnp.arange(ROOM) <= position[:, None])[:, None]
+    visible = (jnp.arange(cache[0][0].shape[1]) <= position[:, None])[:, None]
     grown = []
     for layer, (keys, values) in zip(weights["layers"], cache):
         q, k, value = reasoner.project(layer, x, turn)

@@ -31,16 +31,21 @@ class Transcript:
         self.weights, self.asked = weights, asked
         self.prompts = [v.prompt(p.question) for p in asked]
         self.thoughts = decode.think(weights, self.prompts)
+        self.full = self._answers(
+            [p + t + list(v.HAND_OFF[1:]) for p, t in zip(self.prompts, self.thoughts)]
+        )
 
     def at(self, budget):
-        """Answers and thought lengths; a thought that ended by itself needs no hand-off."""
-        starts, used = [], []
-        for prompt, thought in zip(self.prompts, self.thoughts):
-            kept = thought if budget == UNLIMITED else thought[:budget]
-            ended = len(thought) < (1e9 if budget == UNLIMITED else budget)
-            starts.append(prompt + kept + (list(v.HAND_OFF[1:]) if ended else list(v.HAND_OFF)))
-            used.append(len(kept))
-        return self._answers(starts), used
+        """Answers and thought lengths. A thought that ended by itself needs no hand-off, and its
+        answer is the one it has without a budget."""
+        answers = list(self.full)
+        used = [len(t) for t in self.thoughts]
+        if budget != UNLIMITED:
+            cut = [i for i, t in enumerate(self.thoughts) if len(t) >= budget]
+            starts = [self.prompts[i] + self.thoughts[i][:budget] + list(v.HAND_OFF) for i in cut]
+            for i, short in zip(cut, self._answers(starts)):
+                answers[i], used[i] = short, budget
+        return answers, used
 
     def without_thinking(self):
         return self._answers([p + [v.THINK_END, v.BLANK_LINE] for p in self.prompts])
@@ -81,13 +86,16 @@ def main():
     weights, uncut = (train.load(f"{options.out}/{n}.npz", like) for n in ("reasoner", "uncut"))
     asked = [p for level in map(int, options.levels.split(","))
              for p in problems.held_out_problems(level, options.per_level)]
-    level = np.array([p.level for p in asked])
-    print("budget      used | " + " ".join(f"   L{n}" for n in sorted(set(level))) +
-          " |   all undiv direct uncut")
+    levels = np.array([p.level for p in asked])
+    names = [f"level {n}" for n in sorted(set(levels))]
+    print("| thinking budget | " + " | ".join(names)
+          + " | all | thought, tokens | undivided | no thinking | uncut |")
+    print("|---" * (len(names) + 6) + "|")
     for row in table(weights, uncut, asked):
-        by_level = " ".join(f"{100 * row['divided'][level == n].mean():5.1f}" for n in sorted(set(level)))
-        rest = " ".join(f"{100 * row[c].mean():5.1f}" for c in ("divided", "undivided", "direct", "uncut"))
-        print(f"{row['budget']!s:10s} {row['used'].mean():5.1f} | {by_level} | {rest}", flush=True)
+        cells = [f"{100 * row['divided'][levels == n].mean():.1f}" for n in sorted(set(levels))]
+        cells += [f"**{100 * row['divided'].mean():.1f}**", f"{row['used'].mean():.1f}"]
+        cells += [f"{100 * row[c].mean():.1f}" for c in ("undivided", "direct", "uncut")]
+        print(f"| {row['budget']} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import vocabulary as v
 ROW = 256
 WAITING = 64
 FIELDS = ("tokens", "targets", "weights", "segment", "branch", "position", "limit")
-LEVEL_SHARES = (8, 12, 15, 19, 22, 24)
+LEVEL_SHARES = (8, 14, 17, 20, 21, 20)
 SYSTEM_SHARE = 0.10
 SYSTEMS = (
     "You are a helpful assistant.", "You are a helpful assistant.", "You are a calculator.",
@@ -29,7 +29,9 @@ SYSTEMS = (
 )
 DIRECT_SHARE = 0.10  # thinking switched off
 CUTS = 3
-CUT_AT_START_SHARE = 0.08
+CUT_AT_START_SHARE = 0.06
+CUT_NEAR_END_SHARE = 0.25
+NEAR_END = 12
 CUT_WEIGHT = 0.5
 
 
@@ -80,8 +82,7 @@ def _example(rng, cuts, room_for_cuts):
     if rng.random() < DIRECT_SHARE:
         branches.append(([v.THINK_END, v.BLANK_LINE], 0))
     for _ in range(CUTS):
-        at_start = rng.random() < CUT_AT_START_SHARE
-        branches.append((list(v.HAND_OFF), 0 if at_start else rng.randint(0, len(thought))))
+        branches.append((list(v.HAND_OFF), _cut(rng, len(thought))))
     reserve = len(fields["tokens"])
     for number, (hand_off, cut) in enumerate(branches, 1):
         is_cut = hand_off == list(v.HAND_OFF)
@@ -91,6 +92,17 @@ def _example(rng, cuts, room_for_cuts):
             start = len(prompt) + cut
             _append(fields, number, hand_off, answer, start, len(hand_off), CUT_WEIGHT)
     return fields | {"reserve": reserve}
+
+
+def _cut(rng, length):
+    """Anywhere; a little more often at the very start, where the smallest budget cuts, and near the
+    end, where the rest can be worked out without writing it down."""
+    kind = rng.random()
+    if kind < CUT_AT_START_SHARE:
+        return 0
+    if kind < CUT_AT_START_SHARE + CUT_NEAR_END_SHARE:
+        return rng.randint(max(0, length - NEAR_END), length)
+    return rng.randint(0, length)
 
 
 def _append(fields, branch, given, answer, start, learn_from, weight):

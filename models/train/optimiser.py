@@ -7,8 +7,8 @@ on this task it needs about half of AdamW's steps.
 import jax
 import jax.numpy as jnp
 
-ADAM_RATE = 3e-3
-MUON_RATE = 0.02
+ADAM_RATE = 2e-3
+MUON_RATE = 0.012
 DECAY = 0.02
 BETA_1, BETA_2 = 0.9, 0.98
 MOMENTUM = 0.95

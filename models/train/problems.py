@@ -18,7 +18,7 @@ from arithmetic import Number, Product, Total, Unwieldy, composites, identity, s
 
 THOUGHT_LONGEST = 120  # tokens; every character of a thought is one token
 HELD_OUT_ONE_IN = 20
-STEPS_BY_LEVEL = {0: (1, 1), 1: (2, 2), 2: (3, 3), 3: (4, 5), 4: (6, 7), 5: (8, 11)}
+STEPS_BY_LEVEL = {0: (1, 3), 1: (2, 3), 2: (4, 5), 3: (6, 7), 4: (8, 10), 5: (11, 14)}
 TERMS_BY_LEVEL = {0: (1, 2), 1: (1, 3), 2: (1, 4), 3: (1, 5), 4: (2, 6), 5: (3, 8)}
 CARD_LEVELS = (1, 2, 3, 4, 5)
 
@@ -101,6 +101,10 @@ def _draw_any(rng, level):
 
 def _plain(rng, level):
     expression = _expression(rng, level)
+    if level > 0 and _is_one_sum(expression):
+        return None
+    if level == 1 and isinstance(expression, Product) and rng.random() < 0.6:
+        return None  # else most of the level would be such products
     asked = rng.choice(ASKING).format(write(expression, _gap(rng)))
     value, lines = work_out(expression)
     return _problem(level, asked, value, lines, identity(expression), composites(expression), rng)
@@ -134,7 +138,7 @@ def _story(rng, level):
         numbers["b"] = min(numbers["b"], rng.randint(2, 20))
     expression = _shaped(shape, numbers)
     value, lines = work_out(expression)
-    if value < 0 or any("=-" in line for line in lines):
+    if value < 0:
         return None
     asked = story.format(N=rng.choice(NAMES), T=rng.choice(THINGS), **numbers)
     return _problem(level, asked, value, lines, identity(expression), composites(expression), rng)
@@ -157,8 +161,7 @@ def _problem(level, question, value, lines, name, parts, rng):
     thought = "".join(f"{line}\n" for line in lines)
     if not low <= steps(lines) <= high or len(thought) > THOUGHT_LONGEST:
         return None
-    below_zero = [line for line in lines if "=-" in line]
-    if below_zero and rng.random() < (0.6 if below_zero == lines[-1:] else 0.9):
+    if "-" in str(value) and rng.random() < 0.8:
         return None  # negative results stay the exception they are in life
     inner = any(held_out(identity(part)) for part in parts)
     return Problem(question, str(value), thought, level, name, held_out(name), inner)
@@ -172,6 +175,11 @@ def _expression(rng, level):
     terms = [("+", _part(rng, level))]
     terms += [(rng.choice("+-"), _part(rng, level)) for _ in range(count - 1)]
     return Total(tuple(terms))
+
+
+def _is_one_sum(expression):
+    terms = getattr(expression, "terms", ())
+    return len(terms) == 2 and all(isinstance(term, Number) for _, term in terms)
 
 
 def _part(rng, level):
@@ -205,7 +213,7 @@ def _small_total(rng):
 
 def _term(rng):
     kind = rng.random()
-    return rng.randint(1, 9) if kind < 0.18 else rng.randint(10, 99) if kind < 0.9 else rng.randint(100, 999)
+    return rng.randint(1, 9) if kind < 0.20 else rng.randint(10, 99) if kind < 0.93 else rng.randint(100, 999)
 
 
 def _gap(rng):

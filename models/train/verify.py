@@ -3,8 +3,10 @@
     python verify.py --weights out/reasoner.npz --file ../reasoner.gguf --problems 50
 
 For every problem the server renders and tokenizes the chat itself; its ids must be ours, and its
-greedy continuation must be, token for token, what the training code generates. The second half
-cuts the thought in the middle, appends the hand-off and compares the answers.
+greedy continuation must be, token for token, what the training code generates, and so must the
+answer after a thought cut at a third of it. The file's weights have eight bits, so where the model
+itself wavers between two tokens (a guessed digit after an early cut) either may come first: a
+difference counts only where its preference was clear.
 """
 
 import argparse
@@ -12,12 +14,15 @@ import json
 import sys
 import urllib.request
 
+import numpy as np
+
 import decode
 import problems
 import reasoner
 import train
 import vocabulary as v
 
+CLEAR = 0.5  # difference of logits
 PROBE = "user: 12 × 3\n\n\nassistant? hi hö system <think>"
 
 
@@ -50,6 +55,34 @@ def through(ids, stop):
     return ids[: ids.index(stop) + 1] if stop in ids else ids
 
 
+class Comparison:
+    def __init__(self, weights):
+        self.weights = weights
+        self.equal, self.wavering, self.different = 0, 0, 0
+
+    def add(self, prompt, ours, theirs):
+        if ours == theirs:
+            self.equal += 1
+        elif self._preference(prompt, ours, theirs) < CLEAR:
+            self.wavering += 1
+        else:
+            self.different += 1
+
+    def _preference(self, prompt, ours, theirs):
+        """How much more we like our token than theirs, where the two first part."""
+        same = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), None)
+        if same is None:
+            return np.inf
+        tokens = np.array([prompt + ours[:same]])
+        length = tokens.shape[1]
+        visible = np.tril(np.ones((1, length, length), bool))
+        scores = reasoner.logits(self.weights, tokens, np.arange(length)[None], visible)[0, -1]
+        return float(scores[ours[same]] - scores[theirs[same]])
+
+    def __str__(self):
+        return f"{self.equal} equal, {self.wavering} wavering, {self.different} different"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weights", required=True)
@@ -64,18 +97,20 @@ def main():
     base = server.listening_address
 
     probed = post(base, "/tokenize", {"content": PROBE})["tokens"]
-    differences = {"probe": int(probed != v.encode(PROBE)), "prompts": 0, "whole": 0, "cut": 0}
+    misread = int(probed != v.encode(PROBE))
     whole = [through(ids, v.END) for ids in decode.generate(weights, prompts, 160, v.END)]
     cuts = [p + ids[: len(ids) // 3] + list(v.HAND_OFF) for p, ids in zip(prompts, whole)]
     after = [through(ids, v.END) for ids in decode.generate(weights, cuts, 10, v.END)]
+    full, cut_short = Comparison(weights), Comparison(weights)
     for problem, prompt, ours, cut, rest in zip(asked, prompts, whole, cuts, after):
         messages = [{"role": "user", "content": problem.question}]
         text = post(base, "/apply-template", {"messages": messages})["prompt"]
-        differences["prompts"] += post(base, "/tokenize", {"content": text})["tokens"] != prompt
-        differences["whole"] += continuation(base, prompt, 160) != ours
-        differences["cut"] += continuation(base, cut, 10) != rest
-    print(f"{len(asked)} problems, differences: {differences}")
-    sys.exit(any(differences.values()))
+        misread += post(base, "/tokenize", {"content": text})["tokens"] != prompt
+        full.add(prompt, ours, continuation(base, prompt, 160))
+        cut_short.add(cut, rest, continuation(base, cut, 10))
+    print(f"texts tokenized differently: {misread}\nwhole replies: {full}\ncut replies: {cut_short}",
+          flush=True)
+    sys.exit(bool(misread or full.different or cut_short.different))
 
 
 if __name__ == "__main__":
