@@ -7,7 +7,7 @@ CREATE TABLE reservations (
     account      TEXT    NOT NULL,
     money        INTEGER NOT NULL CHECK (money >= 0),
     thinking     INTEGER NOT NULL CHECK (thinking >= 0),
-    -- The prices at which it will be settled; absent for a model without prices.
+    -- The prices that it was reserved at; absent for a model without prices.
     price_input  INTEGER CHECK (price_input >= 0),
     price_output INTEGER CHECK (price_output >= 0),
     -- Says to which windows it belongs.
