@@ -14,7 +14,7 @@ use crate::backend::{Backend, Call, Edge, Ending, Failure, Fault, Part, Piece, T
 use crate::units::Tokens;
 
 const CHAT: &str = "/v1/chat/completions";
-const KEY: &str = "sk-canary-0123456789";
+const KEY: &str = "canary-0123456789";
 
 fn settings(address: &str) -> Settings {
     Settings {
@@ -69,8 +69,8 @@ async fn check(steps: Vec<Step>, pieces: usize, fault: Fault, message: &str, uns
     let (seen, failure) = run(&openai(&upstream.address), total()).await;
     let failure = failure.expect("a failure");
     assert_eq!((seen.len(), failure.fault, failure.unsent), (pieces, fault, unsent), "{failure:?}");
-    assert_eq!(failure.message, message);
-    assert!(!format!("{failure:?}").contains("canary"), "{failure:?}");
+    assert_eq!(failure.for_caller(), message);
+    assert!(!format!("{failure:?} {:?}", failure.told).contains("canary"), "{failure:?}");
     failure
 }
 
@@ -174,11 +174,19 @@ async fn a_refusal_is_told_without_our_key() {
         answer("401 Unauthorized", "", &body.to_string()),
         0,
         Fault::Credential,
-        "bad key … or … at …",
+        "the upstream answered 401",
         true,
     )
     .await;
     assert_eq!(failure.retry_after, None);
+}
+
+#[tokio::test]
+async fn our_key_is_in_nothing_that_the_caller_reads() {
+    let error = json!({"error": {"code": 400, "message": format!("no ({KEY}) at https://x.example/{KEY}")}});
+    let refused = answer("400 Bad Request", "", &error.to_string());
+    check(refused, 0, Fault::Caller, "no (…) at …", true).await;
+    check(stream(&events(&[error])), 0, Fault::Caller, "no (…) at …", false).await;
 }
 
 #[tokio::test]
