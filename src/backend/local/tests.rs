@@ -38,7 +38,7 @@ fn whole(thinking: u64, solution: u64) -> Part {
     Part::Whole { thinking: Tokens(thinking), solution: Tokens(solution) }
 }
 
-/// The thought, what else came in short, and the answer.
+/// The thought, what else came in short, and the answer without the blank before it.
 fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
     let (mut thought, mut ids, mut rest, mut answer) =
         (String::new(), Vec::new(), String::new(), String::new());
@@ -57,7 +57,7 @@ fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
             Piece::Usage(_) | Piece::ToolCall(_) => {}
         }
     }
-    (thought, ids, rest, answer)
+    (thought, ids, rest, answer.trim_start().to_owned())
 }
 
 #[tokio::test]
