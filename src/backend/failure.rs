@@ -1,5 +1,6 @@
 //! What can go wrong with a generation: whose fault it was, and whether trying again can help.
 
+use std::fmt;
 use std::time::Duration;
 
 /// Whose fault a failure was.
@@ -30,14 +31,17 @@ impl Fault {
     }
 }
 
-/// A failed generation.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// A failed generation. It shows and prints itself without what was [told](Failure::told).
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
     /// Whose fault it was.
     pub fault: Fault,
-    /// What happened, for the log and, where it is the caller's fault, for the caller.
+    /// What happened, in our own words, which quote nobody: for the log.
     pub message: String,
+    /// What the upstream or the model's template said of it. That may quote the prompt, so it is for the caller
+    /// alone, and only where it is the caller's fault: see [`Failure::for_caller`].
+    pub told: Option<String>,
     /// True where nothing reached a model: nothing can have been billed.
     pub unsent: bool,
     /// When the backend wants to be asked again.
@@ -49,7 +53,7 @@ pub struct Failure {
 impl Failure {
     /// A failure of that kind.
     pub fn new(fault: Fault, message: impl Into<String>) -> Failure {
-        Failure { fault, message: message.into(), unsent: false, retry_after: None, code: None }
+        Failure { fault, message: message.into(), told: None, unsent: false, retry_after: None, code: None }
     }
 
     /// The same, for a call that never reached a model.
@@ -62,5 +66,50 @@ impl Failure {
     #[must_use]
     pub fn code(self, code: &'static str) -> Failure {
         Failure { code: Some(code), ..self }
+    }
+
+    /// The same, with what was told of it in somebody else's words.
+    #[must_use]
+    pub fn told(self, words: impl Into<String>) -> Failure {
+        Failure { told: Some(words.into()), ..self }
+    }
+
+    /// What the caller may read: where it is the caller's fault, what was told of it, else our own words.
+    pub fn for_caller(&self) -> &str {
+        let told = self.told.as_deref().filter(|_| self.fault == Fault::Caller);
+        told.unwrap_or(&self.message)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { fault, message, told: _, unsent, retry_after, code } = self;
+        f.debug_struct("Failure")
+            .field("fault", fault)
+            .field("message", message)
+            .field("unsent", unsent)
+            .field("retry_after", retry_after)
+            .field("code", code)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(fault: Fault, for_caller: &str) {
+        let failure = Failure::new(fault, "the upstream answered 400").told("no such word: canary");
+        assert_eq!(failure.for_caller(), for_caller);
+        assert!(!format!("{failure} {failure:?} {failure:#?}").contains("canary"));
+    }
+
+    #[test]
+    fn what_an_upstream_said_is_shown_to_the_caller_whose_fault_it_was_and_to_no_log() {
+        check(Fault::Caller, "no such word: canary");
+        for fault in [Fault::Backend, Fault::Overload, Fault::Credential, Fault::Timeout] {
+            check(fault, "the upstream answered 400");
+        }
+        assert_eq!(Failure::new(Fault::Caller, "too long").for_caller(), "too long");
     }
 }

@@ -119,7 +119,7 @@ pub enum Piece {
     },
     /// More of the answer.
     Answer {
-        /// What it says.
+        /// What it says, with the blank that stands before it: whoever shows it drops that.
         text: String,
         /// How many tokens it is.
         tokens: Tokens,

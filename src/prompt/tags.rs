@@ -24,7 +24,6 @@ pub struct Splitter {
     place: Place,
     /// The text that may be the beginning of a tag, or white space that may precede one.
     held: String,
-    margin: Margin,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,39 +38,16 @@ enum Place {
     Plain,
 }
 
-/// Drops the white space between a thought and its answer: it belongs to the template, not to the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Margin {
-    open: bool,
-}
-
-impl Margin {
-    /// At the beginning of an answer that follows a thought.
-    pub fn before_answer() -> Margin {
-        Margin { open: true }
-    }
-
-    /// Without a thought: everything belongs to the answer.
-    pub fn none() -> Margin {
-        Margin { open: false }
-    }
-
-    /// The text without the margin.
-    pub fn trim<'a>(&mut self, text: &'a str) -> &'a str {
-        if !self.open {
-            return text;
-        }
-        let rest = text.trim_start();
-        self.open = rest.is_empty();
-        rest
-    }
-}
-
 impl Splitter {
     /// A splitter for a model with these tags; `thinking` where the prompt has opened the thought already.
     pub fn new(start: impl Into<String>, end: impl Into<String>, thinking: bool) -> Splitter {
         let place = if thinking { Place::Thinking } else { Place::Before };
-        Splitter { start: start.into(), end: end.into(), place, held: String::new(), margin: Margin::none() }
+        Splitter { start: start.into(), end: end.into(), place, held: String::new() }
+    }
+
+    /// A splitter for an answer whose thought came before, in a text of its own.
+    pub fn after_thought(start: impl Into<String>, end: impl Into<String>) -> Splitter {
+        Splitter { place: Place::After, ..Splitter::new(start, end, false) }
     }
 
     /// The same, told that thoughts come by another way: whatever comes here is answer.
@@ -123,9 +99,6 @@ impl Splitter {
         let said = std::mem::replace(&mut self.held, rest);
         self.say(&said[..at], spans);
         self.place = if span == Span::Start { Place::Thinking } else { Place::After };
-        if span == Span::End {
-            self.margin = Margin::before_answer();
-        }
         spans.push(span);
         true
     }
@@ -144,15 +117,9 @@ impl Splitter {
     }
 
     fn say(&mut self, text: &str, spans: &mut Vec<Span>) {
-        if self.place == Place::Thinking {
-            if !text.is_empty() {
-                spans.push(Span::Thought(text.to_owned()));
-            }
-            return;
-        }
-        let text = self.margin.trim(text);
+        let said = if self.place == Place::Thinking { Span::Thought } else { Span::Answer };
         if !text.is_empty() {
-            spans.push(Span::Answer(text.to_owned()));
+            spans.push(said(text.to_owned()));
         }
     }
 }
@@ -213,13 +180,13 @@ mod tests {
         check(
             false,
             "<think>\n1+1=2\n</think>\n\nIt is 2. ",
-            &[Span::Start, thought("\n1+1=2\n"), Span::End, answer("It is 2. ")],
+            &[Span::Start, thought("\n1+1=2\n"), Span::End, answer("\n\nIt is 2. ")],
         );
     }
 
     #[test]
     fn a_thought_that_the_prompt_opened_shows_only_its_end() {
-        check(true, "a<b ü</think> c", &[thought("a<b ü"), Span::End, answer("c")]);
+        check(true, "a<b ü</think> c", &[thought("a<b ü"), Span::End, answer(" c")]);
     }
 
     #[test]
@@ -243,9 +210,22 @@ mod tests {
                 thought("c"),
                 Span::End,
                 Span::End,
-                answer("d"),
+                answer(" d"),
             ],
         );
+    }
+
+    #[test]
+    fn an_answer_whose_thought_came_before_may_fall_back_into_thinking() {
+        let after = |pieces: &[&str]| {
+            let mut splitter = Splitter::after_thought("<think>", "</think>");
+            let mut spans: Vec<Span> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
+            spans.extend(splitter.finish());
+            joined(spans)
+        };
+        let expected = [answer("It is"), Span::Start, thought(" 3?"), Span::End, answer(" 2.")];
+        assert_eq!(after(&["It is<think> 3?</think> 2."]), expected);
+        assert_eq!(after(&["It is<th", "ink> 3?</thin", "k> 2."]), expected);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior};
 
+use super::controls::Controls;
 use super::error::PromptError;
 use super::vocabulary::{Kind, Vocabulary};
 
@@ -19,8 +20,7 @@ use super::vocabulary::{Kind, Vocabulary};
 #[derive(Debug)]
 pub struct Tokenizer {
     plain: tokenizers::Tokenizer,
-    /// The longest first, so that no control token hides behind the beginning of another.
-    controls: Vec<(String, u32)>,
+    controls: Controls,
     bos: Option<u32>,
 }
 
@@ -35,9 +35,7 @@ impl Tokenizer {
             .of_kind(Kind::UserDefined)
             .map(|(_, text)| AddedToken::from(text, false).normalized(false));
         plain.add_tokens(defined).map_err(wrong)?;
-        let controls = vocabulary.of_kind(Kind::Control).filter(|(_, text)| !text.is_empty());
-        let mut controls: Vec<(String, u32)> = controls.map(|(id, text)| (text.to_owned(), id)).collect();
-        controls.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        let controls = Controls::new(vocabulary.of_kind(Kind::Control));
         let bos = vocabulary.bos.filter(|_| vocabulary.add_bos);
         Ok(Tokenizer { plain, controls, bos })
     }
@@ -55,10 +53,10 @@ impl Tokenizer {
     pub fn encode(&self, text: &str, mark: Option<char>) -> Result<Vec<u32>, PromptError> {
         let mut ids = Vec::new();
         let mut rest = 0;
-        for (at, length, id) in self.find(text) {
-            self.encode_plain(&text[rest..at], mark, &mut ids)?;
-            ids.push(id);
-            rest = at + length;
+        for found in self.controls.find(text) {
+            self.encode_plain(&text[rest..found.at], mark, &mut ids)?;
+            ids.push(found.id);
+            rest = found.at + found.length;
         }
         self.encode_plain(&text[rest..], mark, &mut ids)?;
         Ok(ids)
@@ -68,8 +66,8 @@ impl Tokenizer {
     pub fn mark(&self, text: &str, mark: char) -> String {
         let mut marked = String::with_capacity(text.len());
         let mut rest = 0;
-        for (at, ..) in self.find(text) {
-            let inside = at + text[at..].chars().next().map_or(0, char::len_utf8);
+        for found in self.controls.find(text) {
+            let inside = found.at + text[found.at..].chars().next().map_or(0, char::len_utf8);
             marked.push_str(&text[rest..inside]);
             marked.push(mark);
             rest = inside;
@@ -80,25 +78,7 @@ impl Tokenizer {
 
     /// True where the text spells a control token.
     pub fn spells_control(&self, text: &str) -> bool {
-        self.find(text).next().is_some()
-    }
-
-    /// Where control tokens stand in a text, and how long they are.
-    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (usize, usize, u32)> + 'a {
-        let mut at = 0;
-        std::iter::from_fn(move || {
-            while at < text.len() {
-                let rest = &text.as_bytes()[at..];
-                let found = self.controls.iter().find(|(control, _)| rest.starts_with(control.as_bytes()));
-                let here = at;
-                if let Some((control, id)) = found {
-                    at += control.len();
-                    return Some((here, control.len(), *id));
-                }
-                at += 1;
-            }
-            None
-        })
+        self.controls.find(text).next().is_some()
     }
 
     fn encode_plain(&self, text: &str, mark: Option<char>, ids: &mut Vec<u32>) -> Result<(), PromptError> {

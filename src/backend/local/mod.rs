@@ -164,7 +164,17 @@ const ENDS_MAX: usize = 8;
 
 impl Backend for Local {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move { self.begin(&call) }.boxed()
+        async move {
+            // A full queue is no sign of illness, and a caller's mistake is none either.
+            let ours = |failure: &Failure| failure.fault == Fault::Backend;
+            let begun = self.begin(&call);
+            begun.inspect_err(|failure| {
+                if ours(failure) {
+                    self.pace.failed(failure)
+                }
+            })
+        }
+        .boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
@@ -184,7 +194,11 @@ impl Backend for Local {
         let load = self.engine.load();
         let rounds = load.waiting as f64 / load.running.max(1) as f64;
         let measured = self.pace.conditions();
-        Conditions { queue: rounds * self.pace.generation(), ..measured }
+        Conditions {
+            queue: rounds * self.pace.generation(),
+            healthy: measured.healthy && self.engine.is_alive(),
+            ..measured
+        }
     }
 }
 
@@ -227,8 +241,13 @@ fn refusal(refused: &Refused) -> Failure {
 }
 
 fn unspeakable(error: &PromptError) -> Failure {
-    let fault = if matches!(error, PromptError::Refused(_)) { Fault::Caller } else { Fault::Backend };
-    Failure::new(fault, error.to_string()).unsent()
+    match error {
+        PromptError::Refused(words) => {
+            let message = "the model's chat template refuses this conversation";
+            Failure::new(Fault::Caller, message).told(format!("{message}: {words}")).unsent()
+        }
+        other => Failure::new(Fault::Backend, other.to_string()).unsent(),
+    }
 }
 
 fn failure(error: &EngineError) -> Failure {

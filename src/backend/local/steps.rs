@@ -2,7 +2,6 @@
 
 use crate::backend::{Edge, Ending, Piece, Usage};
 use crate::engine::{Done, Role, SolutionEnd, Step};
-use crate::prompt::tags::Margin;
 use crate::prompt::{Detokenizer, Format};
 use crate::units::Tokens;
 
@@ -11,7 +10,6 @@ use crate::units::Tokens;
 pub(super) struct Steps {
     thought: Detokenizer,
     answer: Detokenizer,
-    margin: Margin,
     start: Option<u32>,
     prompt: Tokens,
     /// 1 once the end-of-text token came.
@@ -30,7 +28,6 @@ impl Steps {
         Steps {
             thought: format.detokenizer(),
             answer: format.detokenizer(),
-            margin: Margin::before_answer(),
             start: format.tags().map(|tags| tags.start),
             prompt: Tokens(prompt.try_into().unwrap_or(u64::MAX)),
             end: Tokens::ZERO,
@@ -45,10 +42,7 @@ impl Steps {
             Role::Tag if Some(step.id) == self.start => Piece::Tag { tokens, edge: Edge::Start },
             Role::Tag => Piece::Tag { tokens, edge: Edge::End },
             Role::HandOff => Piece::HandOff { tokens },
-            Role::Solution => {
-                let text = self.answer.push(step.id);
-                Piece::Answer { text: self.margin.trim(&text).to_owned(), tokens }
-            }
+            Role::Solution => Piece::Answer { text: self.answer.push(step.id), tokens },
             Role::End => {
                 self.end = tokens;
                 return None;

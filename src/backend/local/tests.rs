@@ -38,7 +38,7 @@ fn whole(thinking: u64, solution: u64) -> Part {
     Part::Whole { thinking: Tokens(thinking), solution: Tokens(solution) }
 }
 
-/// The thought, what else came in short, and the answer.
+/// The thought, what else came in short, and the answer without the blank before it.
 fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
     let (mut thought, mut ids, mut rest, mut answer) =
         (String::new(), Vec::new(), String::new(), String::new());
@@ -57,7 +57,7 @@ fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
             Piece::Usage(_) | Piece::ToolCall(_) => {}
         }
     }
-    (thought, ids, rest, answer)
+    (thought, ids, rest, answer.trim_start().to_owned())
 }
 
 #[tokio::test]
@@ -103,4 +103,20 @@ async fn what_does_not_fit_the_context_has_its_own_code() {
     assert!(failure.unsent);
     let failure = local.generate(call("1+1", Part::Thought { thinking: Tokens(1) })).await.err().unwrap();
     assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
+}
+
+#[tokio::test]
+async fn a_dead_engine_is_not_healthy_and_its_refusals_count() {
+    let local = local();
+    let ask = || local.generate(call(&"1+".repeat(400), whole(60, 20)));
+    for _ in 0..3 {
+        assert_eq!(ask().await.err().unwrap().fault, Fault::Caller);
+    }
+    assert!(local.conditions().healthy, "a caller's mistakes are not the engine's");
+    local.engine.stop();
+    assert!(!local.conditions().healthy);
+    for _ in 0..3 {
+        assert_eq!(ask().await.err().unwrap().fault, Fault::Backend);
+    }
+    assert!(!local.pace.conditions().healthy);
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Response, Url, redirect};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -25,8 +25,6 @@ pub struct Settings {
     pub base_url: String,
     /// Sent as a bearer token.
     pub api_key: Option<Secret>,
-    /// More headers of ours, for upstreams that want their key elsewhere.
-    pub headers: Vec<(String, Secret)>,
     /// The proxy to go through; the environment's is not looked at.
     pub proxy: Option<String>,
     /// Whether a connection is used again for the next request.
@@ -50,7 +48,6 @@ impl Default for Settings {
         Settings {
             base_url: String::new(),
             api_key: None,
-            headers: Vec::new(),
             proxy: None,
             keep_alive: true,
             connect: Duration::from_secs(2),
@@ -69,9 +66,9 @@ pub enum SettingsError {
     /// The base URL is none.
     #[error("the base URL of an upstream must be an absolute http or https URL without credentials")]
     Url,
-    /// A key or header has characters that no header may have.
-    #[error("the header {0} of an upstream has characters that no header may have")]
-    Header(String),
+    /// The key has characters that no header may have.
+    #[error("the API key of an upstream has characters that no header may have")]
+    Key,
     /// The proxy is none.
     #[error("the proxy of an upstream is not a URL")]
     Proxy,
@@ -123,6 +120,7 @@ impl Client {
             response,
             scanner: Some(scanner),
             ready: VecDeque::new(),
+            secret: self.settings.api_key.clone(),
             patience: Patience { idle: self.settings.idle, deadline },
         })
     }
@@ -167,12 +165,8 @@ impl Client {
         let patience = Patience { idle: self.settings.idle.min(Duration::from_secs(5)), deadline };
         // A refusal without a readable body is still a refusal.
         let body = read(response, 64 << 10, patience).await.unwrap_or_default();
-        let mut failure = refusal::of_status(status.as_u16(), &headers, &body, self.settings.retry_after_max);
-        for secret in self.settings.api_key.iter().chain(self.settings.headers.iter().map(|(_, value)| value))
-        {
-            failure.message = refusal::without_secret(&failure.message, secret.expose());
-        }
-        failure
+        let failure = refusal::of_status(status.as_u16(), &headers, &body, self.settings.retry_after_max);
+        without_secret(failure, self.settings.api_key.as_ref())
     }
 }
 
@@ -183,6 +177,8 @@ pub(super) struct Events {
     /// `None` once the upstream has ended the stream.
     scanner: Option<Scanner>,
     ready: VecDeque<Event>,
+    /// What no failure may repeat.
+    secret: Option<Secret>,
     patience: Patience,
 }
 
@@ -200,6 +196,11 @@ impl Events {
             let chunk = self.patience.wait(self.response.chunk(), "fell silent").await?;
             self.take(chunk.map_err(|error| refusal::of_transport(&error))?.as_deref())?;
         }
+    }
+
+    /// What an event says is wrong, without our key.
+    pub(super) fn without_secret(&self, failure: Failure) -> Failure {
+        without_secret(failure, self.secret.as_ref())
     }
 
     /// Lets the connection be used again: takes the end of the stream, for which it waits only a moment.
@@ -255,17 +256,20 @@ async fn read(mut response: Response, most: usize, patience: Patience) -> Result
     }
 }
 
+fn without_secret(failure: Failure, secret: Option<&Secret>) -> Failure {
+    match secret {
+        Some(secret) => refusal::without_secret(failure, secret.expose()),
+        None => failure,
+    }
+}
+
 fn headers(settings: &Settings) -> Result<HeaderMap, SettingsError> {
     let mut headers = HeaderMap::new();
-    let bearer =
-        settings.api_key.iter().map(|key| (AUTHORIZATION.as_str(), format!("Bearer {}", key.expose())));
-    let more = settings.headers.iter().map(|(name, value)| (name.as_str(), value.expose().to_owned()));
-    for (name, value) in bearer.chain(more) {
-        let wrong = || SettingsError::Header(name.to_owned());
-        let key = HeaderName::try_from(name).map_err(|_| wrong())?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| wrong())?;
+    if let Some(key) = &settings.api_key {
+        let value = HeaderValue::try_from(format!("Bearer {}", key.expose()));
+        let mut value = value.map_err(|_| SettingsError::Key)?;
         value.set_sensitive(true);
-        headers.insert(key, value);
+        headers.insert(AUTHORIZATION, value);
     }
     Ok(headers)
 }

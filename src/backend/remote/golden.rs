@@ -46,7 +46,7 @@ pub(super) fn pieces(mut reader: impl Reader, events: &Value) -> Value {
     };
     let failure = read().err();
     let failure =
-        failure.map(|it| json!({"failure": it.fault.word(), "message": it.message, "code": it.code}));
+        failure.map(|it| json!({"failure": it.fault.word(), "message": it.for_caller(), "code": it.code}));
     pieces.iter().map(piece).chain(failure).collect()
 }
 

@@ -82,9 +82,10 @@ impl<R: Reader> Flow<R> {
     }
 
     async fn advance(&mut self) -> Result<(), Failure> {
-        match self.events.next().await? {
+        let read = match self.events.next().await? {
             Some(event) => self.reader.read(&event, &mut self.pieces),
             None => self.reader.close(&mut self.pieces),
-        }
+        };
+        read.map_err(|failure| self.events.without_secret(failure))
     }
 }

@@ -1,4 +1,6 @@
 //! What an upstream's refusal means: whose fault it is, and what of it the caller may read.
+//!
+//! An upstream's own words may quote the prompt, so they go to the caller whose fault it is, and nowhere else.
 
 use std::error::Error;
 use std::io;
@@ -32,7 +34,7 @@ pub(super) fn of_transport(error: &reqwest::Error) -> Failure {
 /// An answer came that is not a success.
 pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_after_max: Duration) -> Failure {
     let error = Said::read(&serde_json::from_slice(body).unwrap_or_default());
-    let failure = error.failure(status);
+    let failure = error.failure(status, format!("the upstream answered {status}"));
     let retry_after = match failure.fault {
         Fault::Overload | Fault::Backend => retry_after(headers, Timestamp::now(), retry_after_max),
         _ => None,
@@ -46,7 +48,10 @@ pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_aft
 pub(super) fn of_event(error: &Value) -> Failure {
     let said = Said::read(error);
     let status = said.status.unwrap_or(500);
-    Failure { unsent: false, ..said.failure(status) }
+    Failure {
+        unsent: false,
+        ..said.failure(status, format!("the upstream's stream ended in an error {status}"))
+    }
 }
 
 /// A success that is not the stream which was asked for.
@@ -61,9 +66,10 @@ pub(super) fn unless_stream(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// The text without the secret, should an upstream have repeated it.
-pub(super) fn without_secret(text: &str, secret: &str) -> String {
-    if secret.is_empty() { text.to_owned() } else { text.replace(secret, "…") }
+/// The failure without the secret, should an upstream have repeated it.
+pub(super) fn without_secret(failure: Failure, secret: &str) -> Failure {
+    let strip = |text: String| if secret.is_empty() { text } else { text.replace(secret, "…") };
+    Failure { told: failure.told.map(strip), ..failure }
 }
 
 /// What an upstream says of an error, in any of the common shapes.
@@ -87,20 +93,33 @@ impl Said {
         Said { message, words, status }
     }
 
-    fn failure(self, status: u16) -> Failure {
-        let message = self.message.clone().unwrap_or_else(|| format!("the upstream answered {status}"));
-        let refused = |fault| Failure::new(fault, message.clone()).unsent();
+    fn failure(self, status: u16, message: String) -> Failure {
+        let failure = |fault, why: &str| Failure::new(fault, format!("{message}{why}"));
+        let refused = |fault, why| failure(fault, why).unsent();
         match status {
             // Some upstreams say 400 to a bad key, and 429 to an empty account.
-            400..=499 if self.is_ours() => refused(Fault::Credential),
-            401..=403 => refused(Fault::Credential),
-            429 => refused(Fault::Overload),
-            529 => Failure::new(Fault::Overload, message),
-            408 => Failure::new(Fault::Timeout, message),
-            400 | 413 | 422 if self.is_context() => refused(Fault::Caller).code("context_length_exceeded"),
-            400 | 413 | 422 if self.message.is_some() && !self.is_about_model() => refused(Fault::Caller),
-            300..=499 => refused(Fault::Backend),
-            _ => Failure::new(Fault::Backend, message),
+            400..=499 if self.is_ours() => refused(Fault::Credential, ": it refuses our key or our account"),
+            401..=403 => refused(Fault::Credential, ""),
+            429 => refused(Fault::Overload, ""),
+            529 => failure(Fault::Overload, ""),
+            408 => failure(Fault::Timeout, ""),
+            400 | 413 | 422 => self.refusal(&refused),
+            300..=499 => refused(Fault::Backend, ""),
+            _ => failure(Fault::Backend, ""),
+        }
+    }
+
+    /// Something is wrong with the request.
+    fn refusal(self, refused: &impl Fn(Fault, &'static str) -> Failure) -> Failure {
+        let (context, model) = (self.is_context(), self.is_about_model());
+        match self.message {
+            told if context => {
+                let failure = refused(Fault::Caller, ": the prompt is too long");
+                Failure { told, ..failure.code("context_length_exceeded") }
+            }
+            _ if model => refused(Fault::Backend, ": it does not know the model"),
+            Some(words) => refused(Fault::Caller, ": it refuses the request").told(words),
+            None => refused(Fault::Backend, ""),
         }
     }
 
@@ -179,7 +198,7 @@ mod tests {
 
     fn check(status: u16, body: &str, fault: Fault, message: &str) -> Failure {
         let failure = of_status(status, &HeaderMap::new(), body.as_bytes(), MOST);
-        assert_eq!((failure.fault, failure.message.as_str()), (fault, message), "{status} {body}");
+        assert_eq!((failure.fault, failure.for_caller()), (fault, message), "{status} {body}");
         failure
     }
 
@@ -200,18 +219,29 @@ mod tests {
     #[test]
     fn a_refusal_without_words_is_not_blamed_on_the_caller() {
         check(400, "<html>no</html>", Fault::Backend, "the upstream answered 400");
-        check(404, r#"{"error":{"message":"no such route"}}"#, Fault::Backend, "no such route");
+        check(404, r#"{"error":{"message":"no such route"}}"#, Fault::Backend, "the upstream answered 404");
+        let body = r#"{"error":{"message":"who?","code":"model_not_found"}}"#;
+        check(400, body, Fault::Backend, "the upstream answered 400: it does not know the model");
         check(307, "", Fault::Backend, "the upstream answered 307");
     }
 
     #[test]
     fn a_refused_key_or_an_empty_account_is_ours() {
         check(401, "", Fault::Credential, "the upstream answered 401");
-        check(403, r#"{"error":"no"}"#, Fault::Credential, "no");
+        check(403, r#"{"error":"no"}"#, Fault::Credential, "the upstream answered 403");
         let body = r#"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#;
-        check(429, body, Fault::Credential, "You exceeded your quota");
+        let message = "the upstream answered 429: it refuses our key or our account";
+        check(429, body, Fault::Credential, message);
         let body = r#"{"error":"Incorrect API key provided: sk-123. See https://x.ai/keys"}"#;
-        check(400, body, Fault::Credential, "Incorrect API key provided: … See …");
+        check(400, body, Fault::Credential, &message.replace("429", "400"));
+    }
+
+    #[test]
+    fn an_upstreams_words_are_for_the_caller_and_not_for_the_log() {
+        let body = r#"{"error":{"message":"cannot read 'my diary' at https://x.ai/1 with sk-123"}}"#;
+        let failure = check(400, body, Fault::Caller, "cannot read 'my diary' at … with …");
+        assert_eq!(failure.to_string(), "the upstream answered 400: it refuses the request");
+        assert!(!format!("{failure:?}").contains("diary"));
     }
 
     #[test]
@@ -251,6 +281,7 @@ mod tests {
         let failure = of_event(&serde_json::json!({"error": {"code": 429, "message": "slow down"}}));
         assert_eq!((failure.fault, failure.unsent), (Fault::Overload, false));
         let failure = of_event(&serde_json::json!({"error": {"message": "boom", "type": "server_error"}}));
-        assert_eq!((failure.fault, failure.message.as_str()), (Fault::Backend, "boom"));
+        assert_eq!((failure.fault, failure.unsent), (Fault::Backend, false));
+        assert_eq!(failure.message, "the upstream's stream ended in an error 500");
     }
 }

@@ -14,7 +14,7 @@ use crate::backend::{Backend, Call, Edge, Ending, Failure, Fault, Part, Piece, T
 use crate::units::Tokens;
 
 const CHAT: &str = "/v1/chat/completions";
-const KEY: &str = "sk-canary-0123456789";
+const KEY: &str = "canary-0123456789";
 
 fn settings(address: &str) -> Settings {
     Settings {
@@ -69,8 +69,8 @@ async fn check(steps: Vec<Step>, pieces: usize, fault: Fault, message: &str, uns
     let (seen, failure) = run(&openai(&upstream.address), total()).await;
     let failure = failure.expect("a failure");
     assert_eq!((seen.len(), failure.fault, failure.unsent), (pieces, fault, unsent), "{failure:?}");
-    assert_eq!(failure.message, message);
-    assert!(!format!("{failure:?}").contains("canary"), "{failure:?}");
+    assert_eq!(failure.for_caller(), message);
+    assert!(!format!("{failure:?} {:?}", failure.told).contains("canary"), "{failure:?}");
     failure
 }
 
@@ -174,11 +174,19 @@ async fn a_refusal_is_told_without_our_key() {
         answer("401 Unauthorized", "", &body.to_string()),
         0,
         Fault::Credential,
-        "bad key … or … at …",
+        "the upstream answered 401",
         true,
     )
     .await;
     assert_eq!(failure.retry_after, None);
+}
+
+#[tokio::test]
+async fn our_key_is_in_nothing_that_the_caller_reads() {
+    let error = json!({"error": {"code": 400, "message": format!("no ({KEY}) at https://x.example/{KEY}")}});
+    let refused = answer("400 Bad Request", "", &error.to_string());
+    check(refused, 0, Fault::Caller, "no (…) at …", true).await;
+    check(stream(&events(&[error])), 0, Fault::Caller, "no (…) at …", false).await;
 }
 
 #[tokio::test]
@@ -231,11 +239,20 @@ fn last(stop_type: &str, predicted: u64, evaluated: u64) -> Value {
 
 /// A server that renders `prompts` in turn, knows the tokens of our texts, and completes as told.
 async fn server(prompts: &[&str], completion: &[Value]) -> Upstream {
+    server_and(prompts, completion, Vec::new()).await
+}
+
+/// The same, with more to say.
+async fn server_and(
+    prompts: &[&str],
+    completion: &[Value],
+    more: Vec<(&'static str, Vec<Step>)>,
+) -> Upstream {
     let rendered = prompts.iter().map(|prompt| ("/apply-template", json(&json!({"prompt": prompt}))));
     let known = [json!([26, 4, 8]), json!([3]), json!([4])];
     let known = known.map(|ids| ("/tokenize", json(&json!({"tokens": ids}))));
     let completion = ("/completion", stream(&events(completion)));
-    Upstream::start(rendered.chain(known).chain([completion]).collect()).await
+    Upstream::start(rendered.chain(known).chain([completion]).chain(more).collect()).await
 }
 
 fn thought(text: &str, id: u32) -> Piece {
@@ -281,13 +298,28 @@ async fn a_cut_thought_is_closed_by_our_hand_off() {
 }
 
 #[tokio::test]
+async fn a_thought_that_is_cut_behind_what_looks_like_the_tag_is_whole() {
+    let said = || [token("1", 65), token("", 76), last("limit", 2, 18)];
+    let part = || Part::Thought { thinking: Tokens(2) };
+    let known = [json!({"content": "<"}), json!({"content": "\u{fffd}"})].map(|answer| json(&answer));
+    let broken = answer("500 Internal Server Error", "", "");
+    for (answer, text) in known.into_iter().chain([broken]).zip(["<", "", ""]) {
+        let upstream = server_and(&[PROMPT], &said(), vec![("/detokenize", answer)]).await;
+        let (pieces, failure) = run(&llamacpp(&upstream.address), call(part())).await;
+        let end = Piece::End(Ending::Limit);
+        assert_eq!((pieces, failure), (vec![thought("1", 65), thought(text, 76), usage(18, 2), end], None));
+        assert_eq!(upstream.asked().last().unwrap().body, json!({"tokens": [76]}));
+    }
+}
+
+#[tokio::test]
 async fn a_closed_thought_is_resumed_after_its_tag() {
     let said = [token("\n\n", 8), token("42", 66), last("limit", 2, 23)];
     let upstream = server(&[PROMPT], &said).await;
     let thought = Thought { ids: vec![67], text: "3".to_owned(), closed: true };
     let part = Part::Solution { thought, solution: Tokens(2) };
     let (pieces, _) = run(&llamacpp(&upstream.address), call(part)).await;
-    assert_eq!(pieces, [written(""), written("42"), usage(23, 2), Piece::End(Ending::Limit)]);
+    assert_eq!(pieces, [written("\n\n"), written("42"), usage(23, 2), Piece::End(Ending::Limit)]);
     assert_eq!(upstream.asked().last().unwrap().body["prompt"], json!([PROMPT, 67, "</think>"]));
 }
 
@@ -298,12 +330,13 @@ async fn no_thought_at_all_is_closed_by_the_template_where_it_can() {
     let upstream = server(&[PROMPT, CLOSED], &said).await;
     let (pieces, _) = run(&llamacpp(&upstream.address), call(part())).await;
     assert_eq!(pieces, [written("42"), usage(20, 1), Piece::End(Ending::Limit)]);
-    assert_eq!(upstream.asked().last().unwrap().body["prompt"], json!([CLOSED]));
+    assert_eq!(upstream.asked().last().unwrap().body["prompt"], CLOSED);
 
     let upstream = server(&["user: hi", "user: hi"], &said).await;
     let (pieces, _) = run(&llamacpp(&upstream.address), call(part())).await;
     assert_eq!(pieces[0], Piece::HandOff { tokens: Tokens(3) });
-    let prompt = json!(["user: hi<think>\n", "\n</think>\n\n"]);
+    // One text: several would be several prompts.
+    let prompt = "user: hi<think>\n\n</think>\n\n";
     assert_eq!(upstream.asked().last().unwrap().body["prompt"], prompt);
 }
 

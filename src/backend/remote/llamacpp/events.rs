@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::backend::remote::refusal;
 use crate::backend::{Edge, Ending, Failure, Fault, Piece, Usage};
-use crate::prompt::tags::Margin;
+use crate::prompt::tags::{Span, Splitter};
 use crate::units::Tokens;
 
 /// Reads the stream of one phase.
@@ -17,6 +17,8 @@ pub(super) struct Reader {
     /// Tokens that came without text: inside a character, at what may become the tag, or the last one of all,
     /// of which only the final event says what it was.
     held: Vec<u32>,
+    /// The length of the prompt was told.
+    begun: bool,
     over: bool,
 }
 
@@ -24,7 +26,8 @@ pub(super) struct Reader {
 enum Phase {
     /// Closed by this token, where it is one.
     Thought(Option<u32>),
-    Solution(Margin),
+    /// With tags to be left out, where they could not be banned.
+    Solution(Option<Splitter>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -44,12 +47,26 @@ struct Event {
 impl Reader {
     /// A reader of the first phase.
     pub(super) fn thought(end: Option<u32>) -> Reader {
-        Reader { phase: Phase::Thought(end), held: Vec::new(), over: false }
+        Reader::new(Phase::Thought(end))
     }
 
-    /// A reader of the second phase.
-    pub(super) fn solution() -> Reader {
-        Reader { phase: Phase::Solution(Margin::before_answer()), held: Vec::new(), over: false }
+    /// A reader of the second phase. What a splitter takes for a tag, or for a thought that was begun again, is
+    /// left out; it counts as answer all the same, so that it eats the answer's budget and no other.
+    pub(super) fn solution(splitter: Option<Splitter>) -> Reader {
+        Reader::new(Phase::Solution(splitter))
+    }
+
+    fn new(phase: Phase) -> Reader {
+        Reader { phase, held: Vec::new(), begun: false, over: false }
+    }
+
+    /// Tells how long the prompt is as soon as the server does: whoever leaves in the middle knows it then.
+    fn begin(&mut self, event: &Event, pieces: &mut VecDeque<Piece>) {
+        if !self.begun && !event.stop && event.tokens_evaluated > 0 {
+            self.begun = true;
+            let prompt = Tokens(event.tokens_evaluated);
+            pieces.push_back(Piece::Usage(Usage { prompt, ..Usage::default() }));
+        }
     }
 
     fn text(&mut self, text: String, pieces: &mut VecDeque<Piece>) {
@@ -62,7 +79,7 @@ impl Reader {
         let tokens = count(&ids);
         pieces.push_back(match &mut self.phase {
             Phase::Thought(_) => Piece::Thought { text, tokens, ids },
-            Phase::Solution(margin) => Piece::Answer { text: margin.trim(&text).to_owned(), tokens },
+            Phase::Solution(splitter) => Piece::Answer { text: answer(splitter.as_mut(), text), tokens },
         });
     }
 
@@ -78,6 +95,10 @@ impl Reader {
             _ => Ending::Stop { tokens: self.held.pop().map_or(Tokens::ZERO, |_| Tokens(1)) },
         };
         self.text(String::new(), pieces);
+        if let Phase::Solution(Some(splitter)) = &mut self.phase {
+            let rest = said(splitter.finish());
+            pieces.extend((!rest.is_empty()).then_some(Piece::Answer { text: rest, tokens: Tokens::ZERO }));
+        }
         let usage = Usage {
             prompt: Tokens(event.tokens_evaluated),
             completion: Tokens(event.tokens_predicted),
@@ -98,6 +119,7 @@ impl crate::backend::remote::Reader for Reader {
         if !event.error.is_null() {
             return Err(refusal::of_event(&event.error));
         }
+        self.begin(&event, pieces);
         self.held.extend(&event.tokens);
         if !event.content.is_empty() {
             self.text(event.content.clone(), pieces);
@@ -111,6 +133,19 @@ impl crate::backend::remote::Reader for Reader {
     fn close(&mut self, _: &mut VecDeque<Piece>) -> Result<(), Failure> {
         Err(refusal::truncated())
     }
+}
+
+/// What of the text is to be shown.
+fn answer(splitter: Option<&mut Splitter>, text: String) -> String {
+    match splitter {
+        Some(splitter) => said(splitter.push(&text)),
+        None => text,
+    }
+}
+
+fn said(spans: Vec<Span>) -> String {
+    let answer = |span| if let Span::Answer(text) = span { Some(text) } else { None };
+    spans.into_iter().filter_map(answer).collect()
 }
 
 fn count(ids: &[u32]) -> Tokens {

@@ -11,8 +11,8 @@ mod request;
 
 use std::collections::VecDeque;
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -23,6 +23,7 @@ use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece, Tho
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::prompt;
+use crate::prompt::tags::Splitter;
 use crate::units::Tokens;
 
 /// How a server is spoken to.
@@ -105,43 +106,42 @@ impl LlamaCpp {
         let prompt = request::opened(&self.settings, self.render(&call.request, true).await?);
         let body = request::thought(&self.settings, call, &prompt, thinking);
         let events = self.client.stream("completion", &body).await?;
-        Ok(generation(
-            events,
-            events::Reader::thought(vocabulary.end),
-            lap,
-            self.pace.clone(),
-            VecDeque::new(),
-        ))
+        let reader = events::Reader::thought(vocabulary.end);
+        let pieces = generation(events, reader, lap, self.pace.clone(), VecDeque::new());
+        let client = self.client.clone();
+        Ok(Box::pin(pieces.then(move |piece| whole(client.clone(), piece))))
     }
 
     async fn solve(&self, call: &Call, thought: &Thought, solution: Tokens) -> Result<Generation, Failure> {
         let lap = self.pace.start();
         let vocabulary = self.vocabulary().await?;
         let (prompt, hand_off) = self.resume(&call.request, thought).await?;
-        let body = request::solution(call, &prompt, solution, &vocabulary.banned());
+        let body = request::solution(call, prompt, solution, &vocabulary.banned());
         let events = self.client.stream("completion", &body).await?;
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
-        Ok(generation(
-            events,
-            events::Reader::solution(),
-            lap,
-            self.pace.clone(),
-            first.into_iter().collect(),
-        ))
+        let reader = events::Reader::solution(self.splitter(vocabulary));
+        Ok(generation(events, reader, lap, self.pace.clone(), first.into_iter().collect()))
     }
 
     /// What stands before the answer, and whether our hand-off is a part of it.
-    async fn resume(&self, request: &Request, thought: &Thought) -> Result<(Vec<Value>, bool), Failure> {
+    async fn resume(&self, request: &Request, thought: &Thought) -> Result<(Value, bool), Failure> {
         let thinks = self.render(request, true).await?;
         if !thought.closed && thought.text.is_empty() && thought.ids.is_empty() {
             // No thought at all: a template that can close it by itself does so in the form that was trained.
             let closed = self.render(request, false).await?;
             if closed != thinks && !request::opens(&self.settings, &closed) {
-                return Ok((vec![json!(closed)], false));
+                return Ok((json!(closed), false));
             }
         }
         let prompt = request::opened(&self.settings, thinks);
         Ok((request::resumed(&self.settings, &prompt, thought), !thought.closed))
+    }
+
+    /// Tags that are banned stay out by themselves; what spells them then only speaks of them.
+    fn splitter(&self, vocabulary: &Vocabulary) -> Option<Splitter> {
+        let Settings { start_tag, end_tag, .. } = &self.settings;
+        let banned = vocabulary.start.is_some() && vocabulary.end.is_some();
+        (!banned).then(|| Splitter::after_thought(start_tag.as_str(), end_tag.as_str()))
     }
 
     async fn render(&self, request: &Request, thinking: bool) -> Result<String, Failure> {
@@ -169,6 +169,20 @@ impl LlamaCpp {
         let answer = self.ask("tokenize", &json!({"content": text, "parse_special": true})).await?;
         let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
         ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+    }
+}
+
+/// A thought that is cut right after what looks like the beginning of the tag lacks it: the server told the
+/// tokens and kept their text. What they say is asked for then; half a character says nothing.
+async fn whole(client: Client, piece: Result<Piece, Failure>) -> Result<Piece, Failure> {
+    match piece {
+        Ok(Piece::Thought { text, tokens, ids }) if text.is_empty() && !ids.is_empty() => {
+            let answer = client.json("detokenize", &json!({"tokens": &ids})).await.unwrap_or_default();
+            let text = answer.get("content").and_then(Value::as_str).unwrap_or_default();
+            let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned();
+            Ok(Piece::Thought { text, tokens, ids })
+        }
+        piece => piece,
     }
 }
 
@@ -221,7 +235,7 @@ mod tests {
             let call = golden::call(fixture, Part::Solution { thought: thought.clone(), solution });
             let prompt = fixture["rendered"].as_str().unwrap();
             let prompt = request::resumed(&Settings::default(), prompt, &thought);
-            request::solution(&call, &prompt, solution, &[3, 4])
+            request::solution(&call, prompt, solution, &[3, 4])
         });
     }
 
@@ -229,7 +243,10 @@ mod tests {
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("llamacpp", "stream", |fixture| {
             let solves = fixture["solution"] == true;
-            let reader = if solves { events::Reader::solution() } else { events::Reader::thought(Some(4)) };
+            let splitter = || Splitter::after_thought("<think>", "</think>");
+            let splitter = (fixture["strips"] == true).then(splitter);
+            let thought = || events::Reader::thought(Some(4));
+            let reader = if solves { events::Reader::solution(splitter) } else { thought() };
             golden::pieces(reader, &fixture["events"])
         });
     }

@@ -35,16 +35,15 @@ pub(super) fn opened(settings: &Settings, mut prompt: String) -> String {
 }
 
 /// The prompt of the second phase: text and token ids mixed, so that nothing is tokenized otherwise than it
-/// was generated.
-pub(super) fn resumed(settings: &Settings, prompt: &str, thought: &Thought) -> Vec<Value> {
+/// was generated. Without ids it is one text, since the server takes a list of nothing but texts for as many
+/// prompts.
+pub(super) fn resumed(settings: &Settings, prompt: &str, thought: &Thought) -> Value {
     let close = if thought.closed { &settings.end_tag } else { &settings.hand_off };
-    let mut parts = vec![json!(prompt)];
-    if thought.ids.is_empty() && !thought.text.is_empty() {
-        parts.push(json!(thought.text));
+    if thought.ids.is_empty() {
+        return json!([prompt, &thought.text, close].concat());
     }
-    parts.extend(thought.ids.iter().map(|id| json!(id)));
-    parts.push(json!(close));
-    parts
+    let ids = thought.ids.iter().map(|id| json!(id));
+    std::iter::once(json!(prompt)).chain(ids).chain([json!(close)]).collect()
 }
 
 /// The first phase.
@@ -54,9 +53,11 @@ pub(super) fn thought(settings: &Settings, call: &Call, prompt: &str, thinking: 
     Value::Object(body)
 }
 
-/// The second phase. The caller's stop texts are looked for above, where they are for all backends.
-pub(super) fn solution(call: &Call, prompt: &[Value], solution: Tokens, banned: &[u32]) -> Value {
-    let mut body = common(call, json!(prompt), solution);
+/// The second phase. The caller's stop texts are looked for above, where they are for all backends: the server
+/// would find one in the blank before the answer already, and would keep back the end of an answer that only
+/// looks like one.
+pub(super) fn solution(call: &Call, prompt: Value, solution: Tokens, banned: &[u32]) -> Value {
+    let mut body = common(call, prompt, solution);
     if !banned.is_empty() {
         let bias: Value = banned.iter().map(|id| json!([id, false])).collect();
         body.insert("logit_bias".to_owned(), bias);

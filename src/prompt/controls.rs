@@ -1,0 +1,77 @@
+//! Finds control tokens in text, in one pass however many of them there are.
+
+use std::collections::BTreeMap;
+
+/// The control tokens of a vocabulary, byte by byte.
+#[derive(Debug, Default)]
+pub(super) struct Controls(Node);
+
+#[derive(Debug, Default)]
+struct Node {
+    next: BTreeMap<u8, Node>,
+    /// The token that ends here.
+    id: Option<u32>,
+}
+
+/// A control token in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Where it begins.
+    pub(super) at: usize,
+    /// How many bytes it has.
+    pub(super) length: usize,
+    /// Which one it is.
+    pub(super) id: u32,
+}
+
+impl Controls {
+    /// Finds these; one without text is nowhere.
+    pub(super) fn new<'a>(tokens: impl Iterator<Item = (u32, &'a str)>) -> Controls {
+        let mut root = Node::default();
+        for (id, text) in tokens.filter(|(_, text)| !text.is_empty()) {
+            let last = text.bytes().fold(&mut root, |node, byte| node.next.entry(byte).or_default());
+            last.id.get_or_insert(id);
+        }
+        Controls(root)
+    }
+
+    /// Where they stand in a text, none inside another. Where two begin, the longer one stands.
+    pub(super) fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Found> + 'a {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let found = (from..text.len()).find_map(|at| self.at(text, at))?;
+            from = found.at + found.length;
+            Some(found)
+        })
+    }
+
+    fn at(&self, text: &str, at: usize) -> Option<Found> {
+        let mut node = &self.0;
+        let mut longest = None;
+        for (byte, length) in text.as_bytes()[at..].iter().zip(1..) {
+            let Some(next) = node.next.get(byte) else { break };
+            node = next;
+            longest = node.id.map(|id| Found { at, length, id }).or(longest);
+        }
+        longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[(usize, u32)]) {
+        let controls = Controls::new([(1, "<|a|>"), (2, "<|a|>b"), (3, "<"), (4, ""), (5, "→")].into_iter());
+        let found: Vec<(usize, u32)> = controls.find(text).map(|found| (found.at, found.id)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn the_longest_control_token_is_found_wherever_it_stands() {
+        check("", &[]);
+        check("ab|>ü", &[]);
+        check("x<|a|>bü<|a|><|a", &[(1, 2), (9, 1), (14, 3)]);
+        check("ü→→<", &[(2, 5), (5, 5), (8, 3)]);
+    }
+}
