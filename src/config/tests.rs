@@ -155,9 +155,38 @@ fn only_loopback_is_served_without_keys() {
     let open = "[server]\nlisten = '0.0.0.0:8080'\n";
     let mistakes = load_text(open).map(drop).unwrap_err();
     assert_eq!(mistakes.list[0].what, "0.0.0.0:8080 would be open to everyone who reaches it");
+    let none = load_text(&format!("key = []\n{open}")).map(drop).unwrap_err();
+    assert_eq!(none.list[0].what, mistakes.list[0].what, "no keys are no keys, however it is written");
     assert!(load_text(&format!("{open}[keys]\ngenerate = 'first-key'\n")).is_ok());
     let hash = format!("sha256:{}", "0".repeat(64));
     assert!(load_text(&format!("{open}[[key]]\nname = 'alice'\nhash = '{hash}'\n")).is_ok());
+}
+
+#[test]
+fn keys_that_nobody_or_everybody_has_are_refused() {
+    let nothing = hash("");
+    check(
+        &format!("[[key]]\nname = 'alice'\nhash = '{nothing}'\n"),
+        &[
+            "line 3: key.hash: the hash of nothing, not of a key; `stint keys new` makes a key and prints its hash",
+        ],
+    );
+    let first = format!("[keys]\ngenerate = 'k'\n[[key]]\nname = 'first'\nhash = '{}'\n", hash("sk-a"));
+    check(
+        &first,
+        &[
+            "line 4: key.name: \"first\" is the name of the key that [keys] generate makes; give this one another name",
+        ],
+    );
+    assert!(load_text(&first.replace("generate = 'k'", "")).is_ok(), "without generate the name is free");
+    assert!(
+        COMPLETE.contains(&format!("sha256:{}", "0".repeat(64))),
+        "the example is the hash of no known key"
+    );
+}
+
+fn hash(key: &str) -> String {
+    crate::tenant::hash_key(key).to_string()
 }
 
 #[test]

@@ -34,8 +34,8 @@ pub(super) fn tenant(keys: &Keys, headers: &HeaderMap) -> Result<Arc<Tenant>, Pr
     }
     found.dedup();
     match found[..] {
-        [] => keys.find("").ok_or_else(refused),
-        [key] if key.len() <= KEY_MAX => keys.find(key).ok_or_else(refused),
+        [] => keys.find(None).ok_or_else(refused),
+        [key] if key.len() <= KEY_MAX => keys.find(Some(key)).ok_or_else(refused),
         _ => Err(refused()),
     }
 }
