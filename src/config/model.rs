@@ -34,7 +34,7 @@ const CAPABILITIES: [(&str, Capability); 4] = [
     ("tools", Capability::Tools),
     ("images", Capability::Images),
     ("schema", Capability::Schema),
-    ("logprobs", Capability::Logprobs),
+    ("penalties", Capability::Penalties),
 ];
 
 /// The models of a backend: the bare names of `models`, and each `[[backend.model]]`.
@@ -79,7 +79,10 @@ fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
         hand_off: hand_off(class, HAND_OFF.to_owned()),
-        capabilities: Vec::new(),
+        capabilities: match base.kind {
+            Kind::OpenAi | Kind::LlamaCpp => vec![Capability::Penalties],
+            Kind::Local => Vec::new(),
+        },
         efforts: Vec::new(),
     };
     Declared { served: Served { name: model.name.clone(), source: source(name, base) }, model, line }
@@ -115,7 +118,13 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
     model.context = count("context", 16, model.context);
     model.thinking_max = count("thinking_max", 0, model.thinking_max);
     model.solution_default = count("solution_default", 1, model.solution_default);
-    model.capabilities = section.words("capabilities", &CAPABILITIES);
+    if section.has("capabilities") {
+        model.capabilities = section.words("capabilities", &CAPABILITIES);
+        if base.kind == Kind::Local && model.capabilities.contains(&Capability::Penalties) {
+            let what = "the local engine takes no penalties";
+            section.wrong("capabilities", Wrong::new(what, "take \"penalties\" out"));
+        }
+    }
     match &mut served.source {
         Source::Embedded => {}
         Source::OpenAi(settings) => {

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use super::*;
+use crate::catalog::Capability;
 use crate::units::{Money, Tokens};
 
 const COMPLETE: &str = include_str!("../../config/stint.toml");
@@ -239,6 +240,7 @@ fn models_that_cannot_work_are_refused() {
     assert_eq!(what("[[backend.model]]\nname = 'm'"), "name: a second model \"m\"");
     assert_eq!(what("[[backend.model]]\nname = 'reasoner'"), "name: a second model \"reasoner\"");
     assert_eq!(what("capabilities = ['tool']"), "capabilities: \"tool\" is unknown");
+    assert_eq!(what("capabilities = ['logprobs']"), "capabilities: \"logprobs\" is unknown");
     assert_eq!(
         what("thinking_max = 100\nefforts = [{ word = 'low', usual = 9 }, { word = 'high', usual = 8 }]"),
         "efforts: not in order"
@@ -248,6 +250,26 @@ fn models_that_cannot_work_are_refused() {
         "thinking_max: missing for a model with efforts"
     );
     assert_eq!(what("[[route]]\nname = 'r'\nmodels = ['reasone']"), "route.models: no model \"reasone\"");
+}
+
+#[test]
+fn upstreams_take_penalties_unless_a_list_of_capabilities_says_otherwise() {
+    let check = |backend: &str, list: &str, expected: bool| {
+        let text = format!("[[backend]]\n{backend}\n[[backend.model]]\nname = 'm'\n{list}\n");
+        let settings = load_text(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let capabilities = &settings.catalog.models["m"].capabilities;
+        assert_eq!(capabilities.contains(&Capability::Penalties), expected, "{text}");
+    };
+    let openai = "base_url = 'http://127.0.0.1:1'";
+    let (llamacpp, local) = (format!("kind = 'llamacpp'\n{openai}"), "kind = 'local'\nfile = 'm.gguf'");
+    check(openai, "", true);
+    check(&llamacpp, "", true);
+    check(local, "", false);
+    check(openai, "capabilities = ['tools']", false);
+    check(openai, "capabilities = ['penalties']", true);
+    let text = format!("[[backend]]\n{local}\n[[backend.model]]\nname = 'm'\ncapabilities = ['penalties']\n");
+    let what = "the local engine takes no penalties";
+    assert_eq!(load_text(&text).map(drop).unwrap_err().list[0].what, what);
 }
 
 #[test]
