@@ -10,6 +10,9 @@ use super::error::Problem;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
+/// Where callers put their keys.
+pub(super) const HEADERS: [HeaderName; 2] = [header::AUTHORIZATION, API_KEY];
+
 /// The longest key that is looked at.
 const KEY_MAX: usize = 512;
 
