@@ -28,7 +28,7 @@ use crate::{gateway, http};
 use mistake::Wrong;
 use reader::{Document, Section};
 
-pub use backend::{Backend, ModelFile, Served, Source};
+pub use backend::{Backend, Manner, Served, Source};
 pub use mistake::{Mistake, Mistakes};
 pub use server::{Log, LogFormat};
 

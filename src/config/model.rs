@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
 use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Prices};
 use crate::units::{Money, Price, Tokens};
 
-use super::backend::{Base, Kind, ModelFile, Served, Source};
+use super::backend::{Base, Kind, Manner, Served, Source};
 use super::mistake::Wrong;
 use super::reader::{Document, Section};
 use super::route::Models;
@@ -90,11 +91,11 @@ fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
 
 fn source(name: &str, base: &Base) -> Source {
     match base.kind {
-        Kind::Local => Source::File(ModelFile {
-            path: base.file.clone(),
-            start_tag: START_TAG.to_owned(),
-            end_tag: END_TAG.to_owned(),
-        }),
+        Kind::Local => {
+            let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
+            let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
+            Source::File(base.file.clone(), Manner { start_tag, end_tag, settings })
+        }
         Kind::OpenAi => Source::OpenAi(openai::Settings {
             client: base.client.clone(),
             model: name.to_owned(),
@@ -126,7 +127,7 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
         }
     }
     match &mut served.source {
-        Source::Embedded => {}
+        Source::Embedded(_) => {}
         Source::OpenAi(settings) => {
             model.efforts = efforts(section);
             section.set("upstream", &mut settings.model);
@@ -141,11 +142,11 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
             section.set("hand_off", &mut settings.hand_off);
             model.hand_off = closing(section, &model, settings.hand_off.clone(), &settings.end_tag);
         }
-        Source::File(file) => {
-            section.set("start_tag", &mut file.start_tag);
-            section.set("end_tag", &mut file.end_tag);
-            let text = section.or("hand_off", HAND_OFF.to_owned());
-            model.hand_off = closing(section, &model, text, &file.end_tag);
+        Source::File(_, manner) => {
+            section.set("start_tag", &mut manner.start_tag);
+            section.set("end_tag", &mut manner.end_tag);
+            section.set("hand_off", &mut manner.settings.hand_off);
+            model.hand_off = closing(section, &model, manner.settings.hand_off.clone(), &manner.end_tag);
         }
     }
     model.hand_off.overhead = count("overhead", 0, model.hand_off.overhead);

@@ -55,7 +55,7 @@ fn without_a_file_the_embedded_model_serves_on_loopback() {
     let settings = load(None, &env).unwrap();
     assert_eq!(settings.http.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.backends.len(), 1);
-    assert!(matches!(settings.backends[0].models[0].source, Source::Embedded));
+    assert!(matches!(settings.backends[0].models[0].source, Source::Embedded(_)));
     assert!(settings.catalog.models["reasoner"].prices.is_some());
     assert!(settings.catalog.routes.contains_key("auto"));
     assert_eq!(settings.storage.path, Path::new("/home/alice/.local/share/stint/ledger.db"));
