@@ -110,26 +110,26 @@ async fn bad_input_is_named() {
         (json!({ "logprobs": true }), 400, "logprobs", "not offered yet"),
         (json!({ "top_logprobs": 2 }), 400, "top_logprobs", "not offered yet"),
         (
-            part(json!({ "type": "file", "file": { "file_id": "f" } })),
+            part(&json!({ "type": "file", "file": { "file_id": "f" } })),
             400,
             "messages[0].content[0].type",
             "must be",
         ),
         (
-            part(json!({ "type": "video_url", "video_url": { "url": "u" } })),
+            part(&json!({ "type": "video_url", "video_url": { "url": "u" } })),
             400,
             "messages[0].content[0].type",
             "must be",
         ),
-        (part(json!({ "type": "image_url" })), 400, "messages[0].content[0].image_url", "an object"),
+        (part(&json!({ "type": "image_url" })), 400, "messages[0].content[0].image_url", "an object"),
         (
-            part(json!({ "type": "image_url", "image_url": { "url": 1 } })),
+            part(&json!({ "type": "image_url", "image_url": { "url": 1 } })),
             400,
             "messages[0].content[0].image_url.url",
             "a string",
         ),
         (
-            part(json!({ "type": "input_audio", "input_audio": { "data": "", "more": "x" } })),
+            part(&json!({ "type": "input_audio", "input_audio": { "data": "", "more": "x" } })),
             400,
             "messages[0].content[0].input_audio.format",
             "a string",
@@ -152,7 +152,7 @@ async fn bad_input_is_named() {
 }
 
 /// A message of one part.
-fn part(part: Value) -> Value {
+fn part(part: &Value) -> Value {
     json!({ "messages": [{ "role": "user", "content": [part] }] })
 }
 
@@ -166,7 +166,7 @@ async fn images_and_sound_go_to_models_that_understand_them() {
     let world = World::open(seeing, &script).await;
     for content in [image(), sound()] {
         let mut body = question();
-        body["messages"] = part(content)["messages"].take();
+        body["messages"] = part(&content)["messages"].take();
         world.ask("", &body).await.good();
     }
     let sent = script.records().into_iter().map(|record| record.call.request.messages[0].content.clone());
