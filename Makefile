@@ -14,13 +14,9 @@ ARGS ?=
 
 .PHONY: run build test test-tools lint bench card image
 
+# Once it is ready it logs a command to ask it something.
 run: build
-	@echo 'stint: once it is ready, try'
-	@echo "    curl http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' \\"
-	@echo "      -d '{\"model\":\"auto\",\"messages\":[{\"role\":\"user\",\"content\":\"$(QUESTION)\"}]}'"
 	@exec target/release/stint serve $(ARGS)
-
-QUESTION ?= 17*24+3=
 
 build:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES)
@@ -45,7 +41,7 @@ lint:
 bench: build
 	cargo bench --locked
 
-# Measures what models/CARD.md claims, through a running gateway.
+# Measures what models/README.md claims, through a running gateway.
 card: build test-tools
 	scripts/card.sh
 

@@ -163,6 +163,14 @@ impl App {
         self.service.keys.is_open()
     }
 
+    /// A command that asks it something, where it needs no key.
+    pub fn invitation(&self) -> Option<String> {
+        let (api, _) = self.bound.first().filter(|_| self.is_open())?;
+        let body = r#"{"model":"auto","messages":[{"role":"user","content":"17*24+3="}]}"#;
+        let url = format!("http://{}/v1/chat/completions", api.address());
+        Some(format!("curl {url} -H 'content-type: application/json' -d '{body}'"))
+    }
+
     /// Starts accepting.
     pub fn start(self) -> Running {
         for (bound, router) in self.bound {

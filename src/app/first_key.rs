@@ -19,7 +19,7 @@ pub(super) fn tenant(path: &Path) -> io::Result<Tenant> {
             format!("{} is empty: remove it", path.display()),
         ));
     }
-    Ok(Tenant { name: "first".into(), key: Some(hash_key(&key)), limits: Vec::new() })
+    Ok(Tenant { name: Tenant::FIRST.into(), key: Some(hash_key(&key)), limits: Vec::new() })
 }
 
 fn make(path: &Path) -> io::Result<String> {

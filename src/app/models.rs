@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::backend::Backend;
-use crate::backend::local::{self, Local};
+use crate::backend::local::Local;
 use crate::backend::remote::SettingsError;
 use crate::backend::remote::llamacpp::LlamaCpp;
 use crate::backend::remote::openai::OpenAi;
-use crate::config::{ModelFile, Settings, Source};
-use crate::engine::{Engine, EngineError, Gguf, GgufError};
+use crate::config::{Manner, Settings, Source};
+use crate::engine::{self, Engine, EngineError, Gguf, GgufError};
 use crate::metrics::Metrics;
 use crate::prompt::{Format, PromptError, Vocabulary};
 
@@ -17,9 +17,6 @@ use super::build::{Backends, BuildError};
 
 /// The model that ships with the binary.
 static EMBEDDED: &[u8] = include_bytes!("../../models/reasoner.gguf");
-
-/// Its tags of thinking.
-const TAGS: [&str; 2] = ["<think>", "</think>"];
 
 /// Why a model cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +45,7 @@ pub(super) struct Served {
 pub(super) fn serve(settings: &Settings) -> Result<Served, BuildError> {
     let mut served = Served { backends: Backends::new(), engines: Vec::new() };
     for model in settings.backends.iter().flat_map(|backend| &backend.models) {
-        let backend = one(settings, &model.name, &model.source, &mut served.engines)
+        let backend = one(&settings.engine, &model.name, &model.source, &mut served.engines)
             .map_err(|error| BuildError::Model(model.name.clone(), error))?;
         served.backends.insert(model.name.clone(), backend);
     }
@@ -56,7 +53,7 @@ pub(super) fn serve(settings: &Settings) -> Result<Served, BuildError> {
 }
 
 fn one(
-    settings: &Settings,
+    settings: &engine::Settings,
     name: &Arc<str>,
     source: &Source,
     engines: &mut Vec<Watched>,
@@ -64,37 +61,34 @@ fn one(
     Ok(match source {
         Source::OpenAi(upstream) => Arc::new(OpenAi::new(upstream.clone())?),
         Source::LlamaCpp(upstream) => Arc::new(LlamaCpp::new(upstream.clone())?),
-        // Arithmetic has one right answer: drawing among tokens only makes mistakes.
-        Source::Embedded => {
-            let manner = local::Settings { temperature: 0.0, ..hand_off(settings, name) };
-            local(settings, name, (Gguf::from_static(EMBEDDED)?, &TAGS, manner), engines)?
+        Source::Embedded(manner) => {
+            local(settings, &Loaded { name, gguf: Gguf::from_static(EMBEDDED)?, manner }, engines)?
         }
-        Source::File(ModelFile { path, start_tag, end_tag }) => {
-            let tags = [start_tag.as_str(), end_tag.as_str()];
-            local(settings, name, (Gguf::open(path)?, &tags, hand_off(settings, name)), engines)?
+        Source::File(path, manner) => {
+            local(settings, &Loaded { name, gguf: Gguf::open(path)?, manner }, engines)?
         }
     })
 }
 
-/// How a local model is spoken to: by its own hand-off, else as usual.
-fn hand_off(settings: &Settings, name: &str) -> local::Settings {
-    let usual = local::Settings::default();
-    let model = settings.catalog.models.get(name);
-    local::Settings { hand_off: model.map_or(usual.hand_off, |model| model.hand_off.text.clone()), ..usual }
+/// A local model before an engine runs it.
+struct Loaded<'m> {
+    name: &'m Arc<str>,
+    gguf: Gguf,
+    manner: &'m Manner,
 }
 
 fn local(
-    settings: &Settings,
-    name: &Arc<str>,
-    (gguf, [start_tag, end_tag], manner): (Gguf, &[&str; 2], local::Settings),
+    settings: &engine::Settings,
+    Loaded { name, gguf, manner }: &Loaded<'_>,
     engines: &mut Vec<Watched>,
 ) -> Result<Arc<dyn Backend>, ModelError> {
-    let format = Arc::new(Format::new(&Vocabulary::from_gguf(&gguf)?, start_tag, end_tag)?);
-    let engine = Engine::start(&gguf, &settings.engine)?;
+    let vocabulary = Vocabulary::from_gguf(gguf)?;
+    let format = Arc::new(Format::new(&vocabulary, &manner.start_tag, &manner.end_tag)?);
+    let engine = Engine::start(gguf, settings)?;
     let device = engine.device();
     tracing::info!(model = %name, device = %device.name, driver = %device.driver, "loaded");
-    engines.push(Watched::new(name.clone(), engine.clone()));
-    Ok(Arc::new(Local::new(engine, format, manner)?))
+    engines.push(Watched::new(Arc::clone(name), engine.clone()));
+    Ok(Arc::new(Local::new(engine, format, manner.settings.clone())?))
 }
 
 /// A local engine whose token counts are shown.

@@ -36,15 +36,19 @@ pub(super) fn serve(file: Option<&Path>) -> ExitCode {
     }
 }
 
-/// Runs until a signal, then drains; says whether everything ended in time.
+/// Runs until a signal, then drains; says whether all that was used is written down.
 async fn run(settings: Settings) -> Result<bool, BuildError> {
     let drain = settings.http.drain;
     let app = build(settings).await?;
     for address in app.addresses() {
         tracing::info!("listening on http://{address}");
     }
+    let invitation = app.invitation();
     tracing::info!(models = %app.models(), open = app.is_open(), "ready");
     let running = app.start();
+    if let Some(invitation) = invitation {
+        tracing::info!("try it: {invitation}");
+    }
     let signals = signalled().await;
     if let Err(error) = &signals {
         tracing::error!(%error, "signals cannot be received");
@@ -62,11 +66,12 @@ async fn signalled() -> io::Result<()> {
     Ok(())
 }
 
-/// New requests are refused, those that run may finish until the deadline or a second signal.
+/// New requests are refused, those that run may finish until the deadline or a second signal. What is cut off then
+/// is settled all the same; only what could not be written down is a bad end.
 async fn stop(running: &Running, drain: Duration) -> bool {
     tracing::info!(flights = running.work.running(), ?drain, "stopping; answers that run may finish");
     running.work.stop();
-    let drained = tokio::select! {
+    let mut drained = tokio::select! {
         drained = running.work.drain(drain) => drained,
         _ = signalled() => false,
     };
@@ -76,7 +81,10 @@ async fn stop(running: &Running, drain: Duration) -> bool {
             "not everything ended in time; it is cut off and settled"
         );
         running.work.cut_off();
-        running.work.drain(LAST_WORDS).await;
+        drained = running.work.drain(LAST_WORDS).await;
+        if !drained {
+            tracing::error!(left = running.work.running(), "not everything that was cut off was settled");
+        }
     }
     running.ledger_work.stop();
     let written = running.ledger_work.drain(LAST_COMMITS).await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
+use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
 use crate::backend::remote::{self, llamacpp, openai};
 
@@ -36,24 +37,24 @@ pub struct Served {
 #[derive(Debug, Clone)]
 pub enum Source {
     /// The model that ships with the binary, in the local engine.
-    Embedded,
+    Embedded(Manner),
     /// A GGUF file, in the local engine.
-    File(ModelFile),
+    File(PathBuf, Manner),
     /// An upstream that speaks OpenAI's chat completions.
     OpenAi(openai::Settings),
     /// A llama.cpp server, over its own `/completion`.
     LlamaCpp(llamacpp::Settings),
 }
 
-/// A model's file, and how the model marks its thoughts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelFile {
-    /// The GGUF file.
-    pub path: PathBuf,
+/// How a local model marks its thoughts, and how it is spoken to.
+#[derive(Debug, Clone)]
+pub struct Manner {
     /// The tag that opens a thought.
     pub start_tag: String,
     /// The tag that closes it.
     pub end_tag: String,
+    /// What closes a cut thought, and how tokens are drawn.
+    pub settings: local::Settings,
 }
 
 /// What all models of a backend have in common.

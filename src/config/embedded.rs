@@ -1,12 +1,16 @@
-//! The model that ships with the binary, as the catalog knows it.
+//! The model that ships with the binary: all that is known about it apart from its weights.
 
 use std::sync::Arc;
 
+use crate::backend::local;
 use crate::catalog::{Class, HandOff, Model, Prices};
 use crate::units::{Money, Price, Tokens};
 
-use super::backend::{Backend, Served, Source};
+use super::backend::{Backend, Manner, Served, Source};
 use super::model::Declared;
+
+/// What closes a cut thought: three tokens.
+const HAND_OFF: &str = "\n</think>\n\n";
 
 /// Its backend and itself. It has a small price, so that everything can be seen working.
 pub(super) fn embedded() -> (Backend, Vec<Declared>) {
@@ -21,14 +25,21 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         class: Class::Inline,
         thinking_max: Tokens(256),
         solution_default: Tokens(64),
-        // Three tokens of hand-off, the start tag, and the end of the text.
-        hand_off: HandOff { text: "\n</think>\n\n".to_owned(), overhead: Tokens(5) },
+        // The hand-off, the start tag, and the end of the text.
+        hand_off: HandOff { text: HAND_OFF.to_owned(), overhead: Tokens(5) },
         capabilities: Vec::new(),
         efforts: Vec::new(),
     };
-    let served = Served { name, source: Source::Embedded };
+    let served = Served { name, source: Source::Embedded(manner()) };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
     (backend, vec![Declared { served, model, line: None }])
+}
+
+fn manner() -> Manner {
+    // Arithmetic has one right answer: drawing among tokens only makes mistakes.
+    let settings =
+        local::Settings { hand_off: HAND_OFF.to_owned(), temperature: 0.0, ..local::Settings::default() };
+    Manner { start_tag: "<think>".to_owned(), end_tag: "</think>".to_owned(), settings }
 }
 
 fn dollars_per_million(nanos: u64) -> Price {

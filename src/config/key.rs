@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::tenant::{KeyHash, Tenant, TenantLimit};
+use crate::tenant::{KeyHash, Tenant, TenantLimit, hash_key};
 use crate::units::{Amount, Money, Tokens, Window};
 
 use super::mistake::Wrong;
@@ -18,11 +18,15 @@ const WINDOWS: [(&str, Window); 6] = [
     ("total", Window::Total),
 ];
 
-/// Every declared key.
-pub(super) fn tenants(root: &Section<'_>) -> Vec<Tenant> {
+/// Every declared key; a first key, where one is made, stands beside them.
+pub(super) fn tenants(root: &Section<'_>, first_key: Option<&PathBuf>) -> Vec<Tenant> {
     let mut tenants: Vec<Tenant> = Vec::new();
     for section in root.sections("key") {
         let Some(tenant) = tenant(&section) else { continue };
+        if first_key.is_some() && *tenant.name == *Tenant::FIRST {
+            let what = format!("\"{}\" is the name of the key that [keys] generate makes", Tenant::FIRST);
+            section.wrong("name", Wrong::new(what, "give this one another name"));
+        }
         for other in &tenants {
             if other.name == tenant.name {
                 let what = format!("a second key \"{}\"", tenant.name);
@@ -47,8 +51,13 @@ pub(super) fn first_key(root: &Section<'_>) -> Option<PathBuf> {
 }
 
 /// Without keys only this machine may call: on any other address everyone could spend the operator's money.
-pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, first_key: Option<&PathBuf>) {
-    if listen.ip().is_loopback() || root.has("key") || first_key.is_some() {
+pub(super) fn check_open(
+    root: &Section<'_>,
+    listen: SocketAddr,
+    tenants: &[Tenant],
+    first_key: Option<&PathBuf>,
+) {
+    if listen.ip().is_loopback() || !tenants.is_empty() || first_key.is_some() {
         return;
     }
     let what = format!("{listen} would be open to everyone who reaches it");
@@ -67,6 +76,10 @@ fn tenant(section: &Section<'_>) -> Option<Tenant> {
     if let Some(Err(error)) = &key {
         section
             .wrong("hash", Wrong::new(error.to_string(), "`stint keys new` makes a key and prints its hash"));
+    }
+    if key == Some(Ok(hash_key(""))) {
+        let remedy = "`stint keys new` makes a key and prints its hash";
+        section.wrong("hash", Wrong::new("the hash of nothing, not of a key", remedy));
     }
     let limits = limits(section);
     Some(Tenant { name: name?.into(), key: Some(key?.ok()?), limits })

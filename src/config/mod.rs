@@ -28,7 +28,7 @@ use crate::{gateway, http};
 use mistake::Wrong;
 use reader::{Document, Section};
 
-pub use backend::{Backend, ModelFile, Served, Source};
+pub use backend::{Backend, Manner, Served, Source};
 pub use mistake::{Mistake, Mistakes};
 pub use server::{Log, LogFormat};
 
@@ -78,7 +78,8 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 fn read(root: &Section<'_>) -> Settings {
     let http = server::http(root);
     let first_key = key::first_key(root);
-    key::check_open(root, http.listen, first_key.as_ref());
+    let tenants = key::tenants(root, first_key.as_ref());
+    key::check_open(root, http.listen, &tenants, first_key.as_ref());
     let (engine, with_embedded) = engine::engine(root);
     let mut declared = Vec::new();
     if with_embedded {
@@ -100,7 +101,7 @@ fn read(root: &Section<'_>) -> Settings {
         engine,
         catalog: Catalog { models, routes },
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
-        tenants: key::tenants(root),
+        tenants,
         first_key,
         log: server::log(root),
     }

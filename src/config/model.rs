@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
 use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Prices};
 use crate::units::{Money, Price, Tokens};
 
-use super::backend::{Base, Kind, ModelFile, Served, Source};
+use super::backend::{Base, Kind, Manner, Served, Source};
 use super::mistake::Wrong;
 use super::reader::{Document, Section};
 use super::route::Models;
@@ -34,7 +35,7 @@ const CAPABILITIES: [(&str, Capability); 4] = [
     ("tools", Capability::Tools),
     ("images", Capability::Images),
     ("schema", Capability::Schema),
-    ("logprobs", Capability::Logprobs),
+    ("penalties", Capability::Penalties),
 ];
 
 /// The models of a backend: the bare names of `models`, and each `[[backend.model]]`.
@@ -79,7 +80,10 @@ fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
         hand_off: hand_off(class, HAND_OFF.to_owned()),
-        capabilities: Vec::new(),
+        capabilities: match base.kind {
+            Kind::OpenAi | Kind::LlamaCpp => vec![Capability::Penalties],
+            Kind::Local => Vec::new(),
+        },
         efforts: Vec::new(),
     };
     Declared { served: Served { name: model.name.clone(), source: source(name, base) }, model, line }
@@ -87,11 +91,11 @@ fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
 
 fn source(name: &str, base: &Base) -> Source {
     match base.kind {
-        Kind::Local => Source::File(ModelFile {
-            path: base.file.clone(),
-            start_tag: START_TAG.to_owned(),
-            end_tag: END_TAG.to_owned(),
-        }),
+        Kind::Local => {
+            let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
+            let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
+            Source::File(base.file.clone(), Manner { start_tag, end_tag, settings })
+        }
         Kind::OpenAi => Source::OpenAi(openai::Settings {
             client: base.client.clone(),
             model: name.to_owned(),
@@ -115,9 +119,15 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
     model.context = count("context", 16, model.context);
     model.thinking_max = count("thinking_max", 0, model.thinking_max);
     model.solution_default = count("solution_default", 1, model.solution_default);
-    model.capabilities = section.words("capabilities", &CAPABILITIES);
+    if section.has("capabilities") {
+        model.capabilities = section.words("capabilities", &CAPABILITIES);
+        if base.kind == Kind::Local && model.capabilities.contains(&Capability::Penalties) {
+            let what = "the local engine takes no penalties";
+            section.wrong("capabilities", Wrong::new(what, "take \"penalties\" out"));
+        }
+    }
     match &mut served.source {
-        Source::Embedded => {}
+        Source::Embedded(_) => {}
         Source::OpenAi(settings) => {
             model.efforts = efforts(section);
             section.set("upstream", &mut settings.model);
@@ -132,11 +142,11 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
             section.set("hand_off", &mut settings.hand_off);
             model.hand_off = closing(section, &model, settings.hand_off.clone(), &settings.end_tag);
         }
-        Source::File(file) => {
-            section.set("start_tag", &mut file.start_tag);
-            section.set("end_tag", &mut file.end_tag);
-            let text = section.or("hand_off", HAND_OFF.to_owned());
-            model.hand_off = closing(section, &model, text, &file.end_tag);
+        Source::File(_, manner) => {
+            section.set("start_tag", &mut manner.start_tag);
+            section.set("end_tag", &mut manner.end_tag);
+            section.set("hand_off", &mut manner.settings.hand_off);
+            model.hand_off = closing(section, &model, manner.settings.hand_off.clone(), &manner.end_tag);
         }
     }
     model.hand_off.overhead = count("overhead", 0, model.hand_off.overhead);

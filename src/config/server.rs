@@ -56,6 +56,7 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
         head_max: bytes(&server, "head_max", 32 << 10),
         head_timeout: seconds(&server, "head_timeout", 10),
         body_timeout: seconds(&server, "body_timeout", 15),
+        body_total: seconds(&server, "body_total", 120),
         write_timeout: seconds(&server, "write_timeout", 30),
         drain: seconds(&server, "drain", 30),
         heartbeat: seconds(&server, "heartbeat", 15),

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use super::*;
+use crate::catalog::Capability;
 use crate::units::{Money, Tokens};
 
 const COMPLETE: &str = include_str!("../../config/stint.toml");
@@ -54,7 +55,7 @@ fn without_a_file_the_embedded_model_serves_on_loopback() {
     let settings = load(None, &env).unwrap();
     assert_eq!(settings.http.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.backends.len(), 1);
-    assert!(matches!(settings.backends[0].models[0].source, Source::Embedded));
+    assert!(matches!(settings.backends[0].models[0].source, Source::Embedded(_)));
     assert!(settings.catalog.models["reasoner"].prices.is_some());
     assert!(settings.catalog.routes.contains_key("auto"));
     assert_eq!(settings.storage.path, Path::new("/home/alice/.local/share/stint/ledger.db"));
@@ -155,9 +156,38 @@ fn only_loopback_is_served_without_keys() {
     let open = "[server]\nlisten = '0.0.0.0:8080'\n";
     let mistakes = load_text(open).map(drop).unwrap_err();
     assert_eq!(mistakes.list[0].what, "0.0.0.0:8080 would be open to everyone who reaches it");
+    let none = load_text(&format!("key = []\n{open}")).map(drop).unwrap_err();
+    assert_eq!(none.list[0].what, mistakes.list[0].what, "no keys are no keys, however it is written");
     assert!(load_text(&format!("{open}[keys]\ngenerate = 'first-key'\n")).is_ok());
     let hash = format!("sha256:{}", "0".repeat(64));
     assert!(load_text(&format!("{open}[[key]]\nname = 'alice'\nhash = '{hash}'\n")).is_ok());
+}
+
+#[test]
+fn keys_that_nobody_or_everybody_has_are_refused() {
+    let nothing = hash("");
+    check(
+        &format!("[[key]]\nname = 'alice'\nhash = '{nothing}'\n"),
+        &[
+            "line 3: key.hash: the hash of nothing, not of a key; `stint keys new` makes a key and prints its hash",
+        ],
+    );
+    let first = format!("[keys]\ngenerate = 'k'\n[[key]]\nname = 'first'\nhash = '{}'\n", hash("sk-a"));
+    check(
+        &first,
+        &[
+            "line 4: key.name: \"first\" is the name of the key that [keys] generate makes; give this one another name",
+        ],
+    );
+    assert!(load_text(&first.replace("generate = 'k'", "")).is_ok(), "without generate the name is free");
+    assert!(
+        COMPLETE.contains(&format!("sha256:{}", "0".repeat(64))),
+        "the example is the hash of no known key"
+    );
+}
+
+fn hash(key: &str) -> String {
+    crate::tenant::hash_key(key).to_string()
 }
 
 #[test]
@@ -210,6 +240,7 @@ fn models_that_cannot_work_are_refused() {
     assert_eq!(what("[[backend.model]]\nname = 'm'"), "name: a second model \"m\"");
     assert_eq!(what("[[backend.model]]\nname = 'reasoner'"), "name: a second model \"reasoner\"");
     assert_eq!(what("capabilities = ['tool']"), "capabilities: \"tool\" is unknown");
+    assert_eq!(what("capabilities = ['logprobs']"), "capabilities: \"logprobs\" is unknown");
     assert_eq!(
         what("thinking_max = 100\nefforts = [{ word = 'low', usual = 9 }, { word = 'high', usual = 8 }]"),
         "efforts: not in order"
@@ -219,6 +250,26 @@ fn models_that_cannot_work_are_refused() {
         "thinking_max: missing for a model with efforts"
     );
     assert_eq!(what("[[route]]\nname = 'r'\nmodels = ['reasone']"), "route.models: no model \"reasone\"");
+}
+
+#[test]
+fn upstreams_take_penalties_unless_a_list_of_capabilities_says_otherwise() {
+    let check = |backend: &str, list: &str, expected: bool| {
+        let text = format!("[[backend]]\n{backend}\n[[backend.model]]\nname = 'm'\n{list}\n");
+        let settings = load_text(&text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let capabilities = &settings.catalog.models["m"].capabilities;
+        assert_eq!(capabilities.contains(&Capability::Penalties), expected, "{text}");
+    };
+    let openai = "base_url = 'http://127.0.0.1:1'";
+    let (llamacpp, local) = (format!("kind = 'llamacpp'\n{openai}"), "kind = 'local'\nfile = 'm.gguf'");
+    check(openai, "", true);
+    check(&llamacpp, "", true);
+    check(local, "", false);
+    check(openai, "capabilities = ['tools']", false);
+    check(openai, "capabilities = ['penalties']", true);
+    let text = format!("[[backend]]\n{local}\n[[backend.model]]\nname = 'm'\ncapabilities = ['penalties']\n");
+    let what = "the local engine takes no penalties";
+    assert_eq!(load_text(&text).map(drop).unwrap_err().list[0].what, what);
 }
 
 #[test]

@@ -10,6 +10,9 @@ use super::error::Problem;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
+/// Where callers put their keys.
+pub(super) const HEADERS: [HeaderName; 2] = [header::AUTHORIZATION, API_KEY];
+
 /// The longest key that is looked at.
 const KEY_MAX: usize = 512;
 
@@ -34,8 +37,8 @@ pub(super) fn tenant(keys: &Keys, headers: &HeaderMap) -> Result<Arc<Tenant>, Pr
     }
     found.dedup();
     match found[..] {
-        [] => keys.find("").ok_or_else(refused),
-        [key] if key.len() <= KEY_MAX => keys.find(key).ok_or_else(refused),
+        [] => keys.find(None).ok_or_else(refused),
+        [key] if key.len() <= KEY_MAX => keys.find(Some(key)).ok_or_else(refused),
         _ => Err(refused()),
     }
 }

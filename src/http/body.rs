@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use tokio::time::{Instant, timeout_at};
 
 use super::Settings;
 use super::error::Problem;
@@ -11,17 +12,19 @@ use super::error::Problem;
 /// Reads a JSON body whole.
 ///
 /// # Errors
-/// 415, 413 before more than the limit is read, 408 where it pauses, 400 where it breaks off.
+/// 415, 413 before more than the limit is read, 408 where it pauses or takes too long, 400 where it breaks off.
 pub(super) async fn read(headers: &HeaderMap, body: Body, settings: &Settings) -> Result<Bytes, Problem> {
     check_type(headers)?;
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: u64| length > settings.body_max as u64) {
         return Err(Problem::large_body(settings.body_max));
     }
+    let until = Instant::now() + settings.body_total;
     let mut body = body;
     let mut read = BytesMut::new();
     loop {
-        let frame = tokio::time::timeout(settings.body_timeout, body.frame()).await;
+        let paused = Instant::now() + settings.body_timeout;
+        let frame = timeout_at(paused.min(until), body.frame()).await;
         let Some(frame) = frame.map_err(|_| Problem::slow_body())? else { return Ok(read.freeze()) };
         let frame = frame.map_err(|_| Problem::invalid(None, "the body broke off"))?;
         let Ok(data) = frame.into_data() else { continue };

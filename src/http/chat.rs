@@ -12,7 +12,7 @@ use crate::tenant::Tenant;
 use crate::units::Timestamp;
 
 use super::error::Problem;
-use super::openai::{Chunks, Look, Said, Wanted, completion, read, stream};
+use super::openai::{Chunks, LOST, Look, Said, Wanted, completion, read, stream};
 use super::router::Service;
 use super::{auth, body, headers};
 
@@ -52,7 +52,7 @@ async fn streamed(
     let heartbeat = service.settings.heartbeat;
     let first = match tokio::time::timeout(heartbeat, flight.next()).await {
         Ok(Some(Report::Failed(refusal))) => return Err(refusal.into()),
-        Ok(None) => return Err(Problem::internal()),
+        Ok(None) => return Err(Problem::internal(flight.id(), LOST)),
         Ok(first) => first,
         Err(_) => None,
     };
@@ -79,7 +79,7 @@ async fn whole(mut flight: Flight, created: Timestamp, look: Look) -> Result<Res
             Report::Done(receipt) => return Ok(object(&receipt, said, created, look)),
         }
     }
-    Err(Problem::internal())
+    Err(Problem::internal(flight.id(), LOST))
 }
 
 fn object(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) -> Response {

@@ -10,6 +10,7 @@ use crate::backend::{Failure, Fault};
 use crate::gateway::Refusal;
 use crate::ledger::{Refused, Shortfall};
 use crate::plan;
+use crate::units::RequestId;
 
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
@@ -66,7 +67,7 @@ impl Problem {
 
     /// 408.
     pub(super) fn slow_body() -> Problem {
-        let message = "the body paused for too long; send it in one go";
+        let message = "the body paused or took too long; send it in one go";
         Problem::new(StatusCode::REQUEST_TIMEOUT, "invalid_request_error", message).code("body_timeout")
     }
 
@@ -83,8 +84,9 @@ impl Problem {
             .code("unsupported_media_type")
     }
 
-    /// 500: our own mistake; the log has it.
-    pub(super) fn internal() -> Problem {
+    /// 500: our own mistake. The log has it under the id that the caller is given.
+    pub(super) fn internal(id: RequestId, mistake: &str) -> Problem {
+        tracing::error!(request = %id, mistake, "the gateway made a mistake");
         let message = "the gateway made a mistake; it is in its log under this request's id";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message).code("internal_error")
     }

@@ -64,6 +64,11 @@ impl Fields {
         }
     }
 
+    /// A text that must be there.
+    pub(super) fn need(&mut self, key: &str) -> Result<String, Problem> {
+        self.text(key)?.ok_or_else(|| self.wrong(key, "a string"))
+    }
+
     /// True or false.
     pub(super) fn flag(&mut self, key: &str) -> Result<Option<bool>, Problem> {
         match self.take(key) {
@@ -86,6 +91,11 @@ impl Fields {
     pub(super) fn fields(&mut self, key: &str) -> Result<Option<Fields>, Problem> {
         let name = self.name(key);
         self.take(key).map(|value| Fields::of(&name, value)).transpose()
+    }
+
+    /// The members of a member that must be there.
+    pub(super) fn need_fields(&mut self, key: &str) -> Result<Fields, Problem> {
+        self.fields(key)?.ok_or_else(|| self.wrong(key, "an object"))
     }
 
     /// Takes out every member of these names, as it is.

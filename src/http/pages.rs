@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::catalog::{Catalog, Model};
 use crate::ledger::Line;
@@ -19,13 +19,18 @@ fn page(value: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 
-/// `GET /v1/models`: real models and routes.
+/// `GET /v1/models`: real models and routes, and what the effort words mean here.
 pub(super) async fn models(
     State(service): State<Arc<Service>>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     auth::tenant(&service.keys, &headers)?;
-    Ok(page(&json!({ "object": "list", "data": listing(service.gateway.catalog()) })))
+    let efforts = service.settings.efforts.iter().map(|(word, effort)| (word.clone(), effort.get().into()));
+    Ok(page(&json!({
+        "object": "list",
+        "data": listing(service.gateway.catalog()),
+        "efforts": efforts.collect::<Map<String, Value>>(),
+    })))
 }
 
 /// `GET /v1/models/{id}`; names may have slashes.
@@ -103,6 +108,15 @@ pub(super) async fn readyz(State(service): State<Arc<Service>>) -> (StatusCode, 
         true => (StatusCode::OK, "ready\n"),
         false => (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down, or the ledger cannot record\n"),
     }
+}
+
+/// `GET /metrics` where strangers reach it.
+pub(super) async fn metrics_with_key(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    auth::tenant(&service.keys, &headers)?;
+    Ok(metrics(State(service)).await)
 }
 
 /// `GET /metrics`.

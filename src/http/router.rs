@@ -8,8 +8,9 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
 use crate::gateway::Gateway;
 use crate::metrics::Metrics;
@@ -17,7 +18,7 @@ use crate::tenant::Keys;
 use crate::units::RequestId;
 
 use super::error::Problem;
-use super::{Settings, chat, headers, pages};
+use super::{Settings, auth, chat, headers, pages};
 
 /// What the handlers ask.
 pub struct Service {
@@ -39,7 +40,8 @@ impl fmt::Debug for Service {
     }
 }
 
-/// The API; with the monitoring pages where those have no listener of their own.
+/// The API; with the monitoring pages where those have no listener of their own. Where others than this machine
+/// reach it, the metrics need a key: they show who spends how much.
 pub fn api(service: &Arc<Service>) -> Router {
     let routes = Router::new()
         .route("/v1/chat/completions", post(chat::completions))
@@ -47,33 +49,35 @@ pub fn api(service: &Arc<Service>) -> Router {
         .route("/v1/models/{*name}", get(pages::model))
         .route("/v1/allowance", get(pages::allowance))
         .with_state(service.clone());
-    let routes = match service.settings.metrics_listen {
-        Some(_) => routes,
-        None => routes.merge(monitoring_routes(service)),
-    };
-    finish(routes)
+    finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
+        (Some(_), _) => routes,
+        (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
+        (None, false) => routes.merge(monitoring_routes(service, get(pages::metrics_with_key))),
+    })
 }
 
 /// `/metrics`, `/healthz` and `/readyz` alone.
 pub fn monitoring(service: &Arc<Service>) -> Router {
-    finish(monitoring_routes(service))
+    finish(monitoring_routes(service, get(pages::metrics)))
 }
 
-fn monitoring_routes(service: &Arc<Service>) -> Router {
+fn monitoring_routes(service: &Arc<Service>, metrics: MethodRouter<Arc<Service>>) -> Router {
     Router::new()
-        .route("/metrics", get(pages::metrics))
+        .route("/metrics", metrics)
         .route("/healthz", get(pages::healthz))
         .route("/readyz", get(pages::readyz))
         .with_state(service.clone())
 }
 
-/// Errors in the API's own form wherever they come from, an id on every answer, and exactly one host.
+/// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that
+/// do not show themselves.
 fn finish(routes: Router) -> Router {
     routes
         .fallback(async || Problem::not_found("there is no such path; the API is under /v1"))
         .method_not_allowed_fallback(async || Problem::wrong_method())
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(frame))
+        .layer(SetSensitiveRequestHeadersLayer::new(auth::HEADERS))
 }
 
 async fn frame(request: Request<Body>, next: Next) -> Response {
@@ -107,6 +111,8 @@ fn one_host(headers: &HeaderMap, request: &Request<Body>) -> bool {
 #[expect(clippy::needless_pass_by_value, reason = "the layer's signature")]
 fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
     let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(panic = text.unwrap_or("of an unknown kind"), "a handler panicked");
-    Problem::internal().into_response()
+    let id = RequestId::new();
+    let mut response = Problem::internal(id, text.unwrap_or("a panic of an unknown kind")).into_response();
+    headers::request_id(response.headers_mut(), id);
+    response
 }

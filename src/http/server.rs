@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper::server::conn::http1::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
@@ -130,22 +130,15 @@ impl Server {
         });
     }
 
-    fn builder(&self) -> Builder<TokioExecutor> {
-        let mut builder = Builder::new(TokioExecutor::new());
+    /// HTTP/1.1 alone: without TLS hardly anybody speaks HTTP/2, and guessing which of them a connection speaks
+    /// would wait without a deadline for its first bytes.
+    fn builder(&self) -> Builder {
+        let mut builder = Builder::new();
         builder
-            .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(self.settings.head_timeout)
             .max_headers(self.settings.headers_max)
             .max_buf_size(self.settings.head_max.max(8192));
-        builder
-            .http2()
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(100)
-            .max_header_list_size(u32::try_from(self.settings.head_max).unwrap_or(u32::MAX))
-            .max_pending_accept_reset_streams(20)
-            .keep_alive_interval(Some(self.settings.head_timeout))
-            .keep_alive_timeout(self.settings.head_timeout);
         builder
     }
 }

@@ -25,6 +25,8 @@ pub struct Settings {
     pub head_timeout: Duration,
     /// How long a body may pause.
     pub body_timeout: Duration,
+    /// How long a body may take altogether.
+    pub body_total: Duration,
     /// How long a caller may take no bytes of an answer before it is given up.
     pub write_timeout: Duration,
     /// How long shutdown waits for answers that are running.

@@ -23,7 +23,9 @@ pub struct NewKey {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Not the form in which hashes are written.
-    #[error("not the hash of a key: write `sha256:` and 64 hexadecimal digits, as `stint key` prints it")]
+    #[error(
+        "not the hash of a key: write `sha256:` and 64 hexadecimal digits, as `stint keys new` prints it"
+    )]
     NotAHash,
     /// The system gave no random bits.
     #[error("the system gave no random bits: {0}")]

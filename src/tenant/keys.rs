@@ -38,6 +38,9 @@ pub enum KeysError {
 }
 
 impl Tenant {
+    /// The name of the tenant whose key the first start makes.
+    pub const FIRST: &str = "first";
+
     /// The tenant that everybody is where no keys are configured; without limits.
     pub fn anonymous() -> Tenant {
         Tenant { name: "anonymous".into(), key: None, limits: Vec::new() }
@@ -75,10 +78,11 @@ impl Keys {
         self.anonymous.is_some()
     }
 
-    /// Whose key it is. The cost is that of hashing the key, whoever it belongs to; a caller without a key has
-    /// the empty one.
-    pub fn find(&self, key: &str) -> Option<Arc<Tenant>> {
-        self.anonymous.clone().or_else(|| self.tenants.get(&hash_key(key)).cloned())
+    /// Whose key it is. The cost is that of hashing the key, whoever it belongs to. A caller without a key, or
+    /// with an empty one, is the anonymous tenant or nobody.
+    pub fn find(&self, key: Option<&str>) -> Option<Arc<Tenant>> {
+        let known = || self.tenants.get(&hash_key(key.filter(|key| !key.is_empty())?)).cloned();
+        self.anonymous.clone().or_else(known)
     }
 
     /// Every tenant, in no particular order.
@@ -95,8 +99,9 @@ mod tests {
         Tenant { name: name.into(), key: Some(hash_key(key)), limits: Vec::new() }
     }
 
-    fn check(keys: &Keys, key: &str, expected: Option<&str>) {
-        assert_eq!(keys.find(key).map(|tenant| tenant.name.to_string()).as_deref(), expected, "{key}");
+    fn check<'k>(keys: &Keys, key: impl Into<Option<&'k str>>, expected: Option<&str>) {
+        let key = key.into();
+        assert_eq!(keys.find(key).map(|tenant| tenant.name.to_string()).as_deref(), expected, "{key:?}");
     }
 
     #[test]
@@ -105,15 +110,22 @@ mod tests {
         check(&keys, "sk-a", Some("research"));
         check(&keys, "sk-b", Some("product"));
         check(&keys, "sk-", None);
-        check(&keys, "", None);
+        check(&keys, None, None);
         assert!(!keys.is_open());
+    }
+
+    #[test]
+    fn a_caller_without_a_key_is_nobody_even_where_the_empty_text_was_hashed() {
+        let keys = Keys::new(vec![tenant("careless", "")]).unwrap();
+        check(&keys, None, None);
+        check(&keys, "", None);
     }
 
     #[test]
     fn without_keys_everybody_is_the_anonymous_tenant() {
         let keys = Keys::new(Vec::new()).unwrap();
         assert!(keys.is_open());
-        check(&keys, "", Some("anonymous"));
+        check(&keys, None, Some("anonymous"));
         check(&keys, "sk-whatever", Some("anonymous"));
         assert_eq!(keys.tenants().count(), 1);
     }

@@ -104,6 +104,19 @@ async fn every_dialect_states_the_same_budget_and_the_least_wins() {
 }
 
 #[tokio::test]
+async fn a_cost_means_the_same_as_text_and_as_a_number() {
+    let world = World::open(model("m", Class::Inline), &script()).await;
+    for (text, number) in [("0.000005", json!(0.000_005)), ("0.02", json!(0.02)), ("1", json!(1))] {
+        let budgets = [json!(text), number].map(async |cost| {
+            let answer = world.ask("", &question(&json!({ "budget": { "cost_usd": cost } }))).await.good();
+            answer["budget"]["thinking"]["budget"].as_u64().unwrap()
+        });
+        let [as_text, as_number] = budgets;
+        assert_eq!(as_text.await, as_number.await, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn headers_state_budgets_for_clients_without_an_extra_body() {
     let world = World::open(model("m", Class::Inline), &script()).await;
     let request = world.client.post(format!("{}/v1/chat/completions", world.base));

@@ -1,8 +1,10 @@
 //! The binary as an operator meets it: its verbs, its signals, its end.
 
 use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -52,6 +54,14 @@ fn an_open_server_listens_on_loopback_alone() {
 }
 
 #[test]
+fn hashing_no_key_is_refused() {
+    let binary = env!("CARGO_BIN_EXE_stint");
+    let output = Command::new(binary).args(["keys", "hash"]).stdin(Stdio::null()).output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output).contains("no key on standard input"), "{}", text(&output));
+}
+
+#[test]
 fn a_new_key_comes_with_the_hash_that_hashing_it_gives() {
     let binary = env!("CARGO_BIN_EXE_stint");
     let new = Command::new(binary).args(["keys", "new"]).output().unwrap();
@@ -75,6 +85,35 @@ async fn sigterm_finishes_what_runs_and_ends_well() {
     process.ask("", &question(8)).await.good();
     process.signal("TERM");
     assert!(process.ended(Duration::from_secs(10)).success());
+}
+
+/// Upstream that takes a request and never answers it; tells of the first one.
+fn silent_upstream() -> (String, Receiver<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (tell, told) = sync_channel(1);
+    std::thread::spawn(move || tell.send(listener.accept().unwrap().0));
+    (base, told)
+}
+
+#[tokio::test]
+async fn what_is_cut_off_at_the_end_is_settled_and_that_is_a_good_end() {
+    let (base, asked) = silent_upstream();
+    let folder = Folder::new(&format!(
+        "[server]\ndrain = '100ms'\n[engine]\nembedded = false\n[[backend]]\nbase_url = '{base}'\n\
+         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '1'\n"
+    ));
+    let mut process = folder.serve();
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "x" }] }).to_string();
+    let request = process.client.post(format!("{}/v1/chat/completions", process.base));
+    let request = tokio::spawn(request.header("content-type", "application/json").body(body).send());
+    let upstream = tokio::task::spawn_blocking(move || asked.recv().unwrap()).await.unwrap();
+    process.signal("TERM");
+    let ended = tokio::task::spawn_blocking(move || process.ended(Duration::from_secs(10))).await.unwrap();
+    assert!(ended.success(), "{ended}");
+    assert!(request.await.unwrap().is_err(), "it was cut off");
+    drop(upstream);
+    assert!(spent(&folder).await > 0, "the upstream may bill it, so it is posted");
 }
 
 /// Asks without end until the server is gone; gives back what was told of each settled request.

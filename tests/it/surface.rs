@@ -1,14 +1,19 @@
 //! The wire as callers see it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use stint::backend::scripted::{Play, Scripted};
-use stint::backend::{Failure, Fault};
-use stint::catalog::Class;
-use stint::chat::ToolCallDelta;
+use stint::backend::{Backend, Call, Failure, Fault, Generation};
+use stint::catalog::{Capability, Class, Conditions, Model};
+use stint::chat::{Part, Request, ToolCallDelta};
+use stint::http;
+use stint::units::Tokens;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::harness::{Answer, World, model, tenant};
 
@@ -102,6 +107,33 @@ async fn bad_input_is_named() {
         (json!({ "n": 99 }), 400, "n", "at most"),
         (json!({ "temprature": 1 }), 400, "temprature", "not known"),
         (json!({ "service_tier": "priority" }), 400, "service_tier", "auto"),
+        (json!({ "logprobs": true }), 400, "logprobs", "not offered yet"),
+        (json!({ "top_logprobs": 2 }), 400, "top_logprobs", "not offered yet"),
+        (
+            part(&json!({ "type": "file", "file": { "file_id": "f" } })),
+            400,
+            "messages[0].content[0].type",
+            "must be",
+        ),
+        (
+            part(&json!({ "type": "video_url", "video_url": { "url": "u" } })),
+            400,
+            "messages[0].content[0].type",
+            "must be",
+        ),
+        (part(&json!({ "type": "image_url" })), 400, "messages[0].content[0].image_url", "an object"),
+        (
+            part(&json!({ "type": "image_url", "image_url": { "url": 1 } })),
+            400,
+            "messages[0].content[0].image_url.url",
+            "a string",
+        ),
+        (
+            part(&json!({ "type": "input_audio", "input_audio": { "data": "", "more": "x" } })),
+            400,
+            "messages[0].content[0].input_audio.format",
+            "a string",
+        ),
         (json!({ "messages": [] }), 400, "messages", "at least one"),
         (json!({ "messages": [{ "role": "robot", "content": "x" }] }), 400, "messages[0].role", "must be"),
         (json!({ "messages": [{ "role": "user" }] }), 400, "messages[0].content", "missing"),
@@ -117,6 +149,28 @@ async fn bad_input_is_named() {
         assert_eq!((answer.status, error["param"].as_str()), (*status, Some(*param)), "{more}: {error}");
         assert!(error["message"].as_str().unwrap().contains(says), "{more}: {error}");
     }
+}
+
+/// A message of one part.
+fn part(part: &Value) -> Value {
+    json!({ "messages": [{ "role": "user", "content": [part] }] })
+}
+
+#[tokio::test]
+async fn images_and_sound_go_to_models_that_understand_them() {
+    let image = || json!({ "type": "image_url", "image_url": { "url": "data:,x", "detail": "low" } });
+    let sound = || json!({ "type": "input_audio", "input_audio": { "data": "AA==", "format": "wav" } });
+    let script = Arc::new(Scripted::always(Play::new().answers("seen")));
+    let capabilities = vec![Capability::Images];
+    let seeing = Model { capabilities, context: Tokens(100_000), ..model("m", Class::Effort) };
+    let world = World::open(seeing, &script).await;
+    for content in [image(), sound()] {
+        let mut body = question();
+        body["messages"] = part(&content)["messages"].take();
+        world.ask("", &body).await.good();
+    }
+    let sent = script.records().into_iter().map(|record| record.call.request.messages[0].content.clone());
+    assert_eq!(sent.collect::<Vec<_>>(), [[Part::Other(image())], [Part::Other(sound())]], "nothing is lost");
 }
 
 #[tokio::test]
@@ -179,12 +233,67 @@ async fn models_and_routes_are_listed() {
     let ids: Vec<&str> =
         list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["auto", "m"]);
+    assert_eq!((&list["efforts"]["none"], &list["efforts"]["medium"]), (&json!(0.0), &json!(0.5)));
     assert_eq!(world.get("", "/v1/models/m").await.good()["enforced"], "inline");
     assert_eq!(world.get("", "/v1/models/x/y").await.status, 404);
     assert_eq!(world.get("", "/nowhere").await.error()["code"], "not_found");
     assert_eq!(world.get("", "/v1/chat/completions").await.status, 405);
     assert_eq!(world.get("", "/healthz").await.status, 200);
     assert_eq!(world.get("", "/readyz").await.status, 200);
+}
+
+#[tokio::test]
+async fn the_metrics_need_a_key_where_strangers_reach_them() {
+    let script = Arc::new(Scripted::always(Play::new().answers("3")));
+    let models = || vec![(model("m", Class::Inline), script.clone() as Arc<dyn Backend>)];
+    let strangers = |http: &mut http::Settings| http.listen = ([0, 0, 0, 0], 0).into();
+    let public = World::with(models(), vec![tenant("key", 1)], strangers).await;
+    assert_eq!(public.get("", "/metrics").await.status, 401);
+    assert_eq!(public.get("sk-key", "/metrics").await.status, 200);
+    assert_eq!((public.get("", "/healthz").await.status, public.get("", "/readyz").await.status), (200, 200));
+    let loopback = World::with(models(), vec![tenant("key", 1)], |_| ()).await;
+    assert_eq!(loopback.get("", "/metrics").await.status, 200);
+}
+
+/// A backend with a mistake in it.
+#[derive(Debug)]
+struct Broken;
+
+impl Backend for Broken {
+    fn generate(&self, _: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            panic!("a mistake")
+        })
+    }
+
+    fn prompt_tokens(&self, _: &Request) -> Tokens {
+        Tokens(10)
+    }
+
+    fn conditions(&self) -> Conditions {
+        Conditions::default()
+    }
+}
+
+#[tokio::test]
+async fn a_mistake_of_ours_is_an_error_and_never_looks_like_the_end_of_an_answer() {
+    let broken = async |heartbeat: Duration| {
+        let models = vec![(model("m", Class::Inline), Arc::new(Broken) as Arc<dyn Backend>)];
+        World::with(models, Vec::new(), |http| http.heartbeat = heartbeat).await
+    };
+    let mut body = question();
+    for stream in [false, true] {
+        body["stream"] = stream.into();
+        let world = broken(Duration::from_secs(10)).await;
+        let answer = world.ask("", &body).await;
+        assert_eq!((answer.status, &answer.error()["code"]), (500, &json!("internal_error")));
+        assert!(answer.headers.contains_key("x-request-id"));
+        world.settled().await;
+    }
+    let chunks = broken(Duration::from_millis(10)).await.ask("", &body).await.chunks();
+    assert_eq!(chunks.all.last().unwrap()["error"]["code"], "internal_error", "also when a stream has begun");
+    assert!(!chunks.done);
 }
 
 #[tokio::test]
@@ -230,4 +339,51 @@ async fn a_request_head_has_limits_and_exactly_one_host() {
     assert!(raw(&world, &ask(&format!("host: a\r\n{many}"))).await.contains("431"), "many headers");
     let long = format!("host: a\r\nx: {}\r\n", "y".repeat(64 << 10));
     assert!(raw(&world, &ask(&long)).await.contains("431"), "a long head");
+}
+
+/// A server that is impatient with heads and bodies.
+async fn impatient() -> World {
+    let script = Arc::new(Scripted::always(Play::new().answers("3")));
+    let impatient = |http: &mut http::Settings| {
+        http.head_timeout = Duration::from_millis(200);
+        http.body_total = Duration::from_millis(300);
+    };
+    World::with(vec![(model("m", Class::Inline), script)], Vec::new(), impatient).await
+}
+
+#[tokio::test]
+async fn a_connection_that_sends_nothing_or_half_a_head_is_closed() {
+    let world = impatient().await;
+    for sent in ["", "P", "PRI * HTTP/2.0\r\n", "GET /healthz HTTP/1.1\r\nhost: a\r\n"] {
+        let answer = timeout(Duration::from_secs(5), raw(&world, sent)).await;
+        let answer = answer.unwrap_or_else(|_| panic!("still open after {sent:?}"));
+        assert!(!answer.contains("200"), "{sent:?}: {answer}");
+    }
+    let idle = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+    let answer =
+        timeout(Duration::from_secs(5), raw(&world, idle)).await.expect("an idle connection is closed");
+    assert!(answer.contains("200"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_body_that_drips_is_given_up() {
+    let world = impatient().await;
+    let mut connection = TcpStream::connect(world.base.strip_prefix("http://").unwrap()).await.unwrap();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
+                content-length: 1000\r\n\r\n";
+    connection.write_all(head.as_bytes()).await.unwrap();
+    let (mut read, mut write) = connection.split();
+    let mut answer = [0; 12];
+    let drip = async {
+        let mut tick = tokio::time::interval(Duration::from_millis(50));
+        while write.write_all(b" ").await.is_ok() {
+            tick.tick().await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        told = timeout(Duration::from_secs(5), read.read_exact(&mut answer)) => drop(told.unwrap().unwrap()),
+        () = drip => {}
+    }
+    assert_eq!(&answer, b"HTTP/1.1 408");
 }

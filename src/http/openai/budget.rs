@@ -194,13 +194,17 @@ fn deadline(fields: &mut Fields) -> Result<Option<Duration>, Problem> {
     }
 }
 
-/// Decimal text; a JSON number is taken by its digits, never through a float.
+/// Decimal text, which is exact; a JSON number counts as the shortest decimal that reads back as the same float.
 fn cost(fields: &mut Fields) -> Result<Option<Money>, Problem> {
     let name = fields.name("cost_usd");
     let text = match fields.take("cost_usd") {
         None => return Ok(None),
         Some(Value::String(text)) => text,
-        Some(Value::Number(number)) => number.to_string(),
+        Some(Value::Number(number)) => match number.as_f64() {
+            // JSON prints small floats with an exponent, Rust never does.
+            Some(float) if number.is_f64() => float.to_string(),
+            _ => number.to_string(),
+        },
         Some(_) => return Err(Problem::invalid(Some(&name), "must be dollars as text, like \"0.02\"")),
     };
     text.parse().map(Some).map_err(|error| Problem::invalid(Some(&name), format!("is {error}")))

@@ -16,7 +16,7 @@ use super::strict;
 pub(crate) use budget::Efforts;
 pub(super) use parse::Wanted;
 pub(super) use render::{Look, Said, completion};
-pub(super) use stream::{Chunks, stream};
+pub(super) use stream::{Chunks, LOST, stream};
 
 /// Reads a chat completion's body and headers.
 ///

@@ -1,6 +1,6 @@
 //! A chat completion as OpenAI's clients ask for it → the canonical request.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::chat::{Message, Part, Request, Role, Sampling, Tool, ToolCall};
 use crate::http::error::Problem;
@@ -22,8 +22,6 @@ const PASSED: &[&str] = &[
     "frequency_penalty",
     "presence_penalty",
     "logit_bias",
-    "logprobs",
-    "top_logprobs",
     "metadata",
     "parallel_tool_calls",
     "prompt_cache_key",
@@ -105,6 +103,13 @@ fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> {
     if fields.flag("store")? == Some(true) {
         return Err(Problem::invalid(Some("store"), "is not offered: answers are not kept"));
     }
+    let top = fields.whole("top_logprobs")?.unwrap_or(0);
+    for (param, asked) in [("logprobs", fields.flag("logprobs")? == Some(true)), ("top_logprobs", top > 0)] {
+        if asked {
+            let message = "is not offered yet, so it is refused rather than ignored";
+            return Err(Problem::invalid(Some(param), message));
+        }
+    }
     Ok(fields.pass(PASSED))
 }
 
@@ -177,15 +182,36 @@ fn content(fields: &mut Fields) -> Result<Vec<Part>, Problem> {
     }
 }
 
+/// Only what the bound of a prompt's tokens knows how to count: another kind, a file or a video, may be any number
+/// of them.
 fn content_part(path: &str, at: usize, part: Value) -> Result<Part, Problem> {
-    match part["type"].as_str() {
-        Some("text") => match part["text"].as_str() {
-            Some(text) => Ok(Part::Text(text.to_owned())),
-            None => Err(Problem::invalid(Some(&format!("{path}[{at}].text")), "must be a string")),
-        },
-        Some(_) => Ok(Part::Other(part)),
-        None => Err(Problem::invalid(Some(&format!("{path}[{at}].type")), "must be a string")),
+    let mut fields = Fields::of(&format!("{path}[{at}]"), part)?;
+    match fields.text("type")?.as_deref() {
+        Some("text") => Ok(Part::Text(fields.need("text")?)),
+        Some("image_url") => image(&mut fields),
+        Some("input_audio") => audio(&mut fields),
+        _ => {
+            let must = "must be text, image_url or input_audio";
+            Err(Problem::invalid(Some(&fields.name("type")), must))
+        }
     }
+}
+
+/// An image by its address, or in it.
+fn image(fields: &mut Fields) -> Result<Part, Problem> {
+    let mut image = fields.need_fields("image_url")?;
+    let mut inner = image.pass(&["detail"]);
+    inner.insert("url".into(), image.need("url")?.into());
+    image.end()?;
+    Ok(Part::Other(json!({ "type": "image_url", "image_url": inner })))
+}
+
+/// Sound, in base 64.
+fn audio(fields: &mut Fields) -> Result<Part, Problem> {
+    let mut audio = fields.need_fields("input_audio")?;
+    let (data, format) = (audio.need("data")?, audio.need("format")?);
+    audio.end()?;
+    Ok(Part::Other(json!({ "type": "input_audio", "input_audio": { "data": data, "format": format } })))
 }
 
 fn tool_calls(fields: &mut Fields) -> Result<Vec<ToolCall>, Problem> {

@@ -18,6 +18,9 @@ use crate::units::Timestamp;
 use super::render::{Look, budget, completion_id, usage};
 use crate::http::error::Problem;
 
+/// What the log says of a flight that ends without its last report.
+pub(crate) const LOST: &str = "a flight ended without saying how";
+
 /// Writes the chunks of one answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Chunks {
@@ -167,8 +170,11 @@ impl Streaming {
                     Err(_) => return Some(": thinking\n\n".to_owned()),
                 },
             };
-            let report = report?;
-            self.done = !matches!(report, Report::Event(..));
+            self.done = !matches!(report, Some(Report::Event(..)));
+            let Some(report) = report else {
+                // An end without an error would look like success.
+                return Some(data(&Problem::internal(self.flight.id(), LOST).to_json()));
+            };
             let text = self.chunks.write(report);
             if !text.is_empty() {
                 return Some(text);

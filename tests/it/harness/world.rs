@@ -62,6 +62,16 @@ pub(crate) struct World {
 impl World {
     /// Serves these models to these tenants; to everybody where there are none.
     pub(crate) async fn new(models: Vec<(Model, Arc<Scripted>)>, tenants: Vec<Tenant>) -> World {
+        let models = models.into_iter().map(|(model, script)| (model, script as Arc<dyn Backend>)).collect();
+        World::with(models, tenants, |_| ()).await
+    }
+
+    /// The same with any backends, and with settings of the wire as `adjust` leaves them.
+    pub(crate) async fn with(
+        models: Vec<(Model, Arc<dyn Backend>)>,
+        tenants: Vec<Tenant>,
+        adjust: impl FnOnce(&mut http::Settings),
+    ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
@@ -77,14 +87,12 @@ impl World {
             metrics: metrics.clone(),
             ledger: ledger.clone(),
             catalog: catalog(&models),
-            backends: models
-                .into_iter()
-                .map(|(model, script)| (model.name, script as Arc<dyn Backend>))
-                .collect(),
+            backends: models.into_iter().map(|(model, backend)| (model.name, backend)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
         });
         let listen = ([127, 0, 0, 1], 0).into();
-        let http = http::Settings { listen, ..settings.http };
+        let mut http = http::Settings { listen, ..settings.http };
+        adjust(&mut http);
         let refresh = Box::new(|| ());
         let service = Service { settings: http.clone(), keys, gateway, metrics: metrics.clone(), refresh };
         let bound = http::bind(listen).unwrap();
@@ -140,7 +148,7 @@ struct Quiet;
 
 impl stint::ledger::Observer for Quiet {}
 
-fn catalog(models: &[(Model, Arc<Scripted>)]) -> Catalog {
+fn catalog(models: &[(Model, Arc<dyn Backend>)]) -> Catalog {
     let auto = Route {
         name: "auto".into(),
         models: Vec::new(),
