@@ -35,8 +35,6 @@ pub enum Capability {
     Images,
     /// Holds to a `response_format`.
     Schema,
-    /// Reports `logprobs`.
-    Logprobs,
     /// Takes `presence_penalty`, `frequency_penalty` and `logit_bias`.
     Penalties,
 }
@@ -48,7 +46,6 @@ impl Capability {
             Capability::Tools => "tools",
             Capability::Images => "images",
             Capability::Schema => "schema",
-            Capability::Logprobs => "logprobs",
             Capability::Penalties => "penalties",
         }
     }

@@ -13,12 +13,10 @@ pub(super) fn of(request: &Request) -> Needs {
         .flat_map(|message| &message.content)
         .any(|part| matches!(part, Part::Other(_)));
     let schema = request.response_format.as_ref().is_some_and(|format| format["type"] != "text");
-    let logprobs = request.extra.get("logprobs") == Some(&Value::Bool(true));
     let wanted = [
         (!request.tools.is_empty(), Capability::Tools),
         (images, Capability::Images),
         (schema, Capability::Schema),
-        (logprobs, Capability::Logprobs),
         (penalties(request), Capability::Penalties),
     ];
     let capabilities = wanted.into_iter().filter_map(|(needed, what)| needed.then_some(what)).collect();

@@ -205,8 +205,9 @@ impl From<plan::Refusal> for Problem {
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Problem {
         match failure.fault {
-            Fault::Caller => Problem::invalid(None, failure.message.clone())
-                .code(failure.code.unwrap_or("upstream_refused")),
+            Fault::Caller => {
+                Problem::invalid(None, failure.for_caller()).code(failure.code.unwrap_or("upstream_refused"))
+            }
             Fault::Overload => {
                 let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
                 Problem::overloaded("the model has no room right now; try again shortly".into(), wait)
