@@ -165,12 +165,10 @@ const ENDS_MAX: usize = 8;
 impl Backend for Local {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
         async move {
-            // A full queue is no sign of illness, and a caller's mistake is none either.
-            let ours = |failure: &Failure| failure.fault == Fault::Backend;
-            let begun = self.begin(&call);
-            begun.inspect_err(|failure| {
-                if ours(failure) {
-                    self.pace.failed(failure)
+            self.begin(&call).inspect_err(|failure| {
+                // A full queue is no sign of illness, and a caller's mistake is none either.
+                if failure.fault == Fault::Backend {
+                    self.pace.failed(failure);
                 }
             })
         }

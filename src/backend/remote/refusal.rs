@@ -34,7 +34,7 @@ pub(super) fn of_transport(error: &reqwest::Error) -> Failure {
 /// An answer came that is not a success.
 pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_after_max: Duration) -> Failure {
     let error = Said::read(&serde_json::from_slice(body).unwrap_or_default());
-    let failure = error.failure(status, format!("the upstream answered {status}"));
+    let failure = error.failure(status, &format!("the upstream answered {status}"));
     let retry_after = match failure.fault {
         Fault::Overload | Fault::Backend => retry_after(headers, Timestamp::now(), retry_after_max),
         _ => None,
@@ -48,10 +48,8 @@ pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_aft
 pub(super) fn of_event(error: &Value) -> Failure {
     let said = Said::read(error);
     let status = said.status.unwrap_or(500);
-    Failure {
-        unsent: false,
-        ..said.failure(status, format!("the upstream's stream ended in an error {status}"))
-    }
+    let failure = said.failure(status, &format!("the upstream's stream ended in an error {status}"));
+    Failure { unsent: false, ..failure }
 }
 
 /// A success that is not the stream which was asked for.
@@ -93,7 +91,7 @@ impl Said {
         Said { message, words, status }
     }
 
-    fn failure(self, status: u16, message: String) -> Failure {
+    fn failure(self, status: u16, message: &str) -> Failure {
         let failure = |fault, why: &str| Failure::new(fault, format!("{message}{why}"));
         let refused = |fault, why| failure(fault, why).unsent();
         match status {
