@@ -182,8 +182,7 @@ fn content(fields: &mut Fields) -> Result<Vec<Part>, Problem> {
     }
 }
 
-/// Only what the bound of a prompt's tokens knows how to count: another kind, a file or a video, may be any number
-/// of them.
+/// Only kinds for which a prompt's tokens have a bound: a file or a video by its address may be any number of them.
 fn content_part(path: &str, at: usize, part: Value) -> Result<Part, Problem> {
     let mut fields = Fields::of(&format!("{path}[{at}]"), part)?;
     match fields.text("type")?.as_deref() {
