@@ -165,6 +165,10 @@ impl Phases {
     }
 
     fn think(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> Step {
+        if self.terms.class == Class::Continue && self.state == State::Solution {
+            // A thought that begins again inside the answer eats the answer's budget and is not shown.
+            return self.solve("", tokens);
+        }
         let held = self.terms.class != Class::Continue
             || self.account.thinking_now() + tokens <= self.terms.thinking;
         if !held {

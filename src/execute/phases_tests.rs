@@ -160,6 +160,15 @@ fn continue_cuts_a_backend_that_does_not_hold_its_limit() {
 }
 
 #[test]
+fn continue_counts_a_thought_inside_the_answer_as_answer_and_hides_it() {
+    let first: &[Piece] = &[thought("1+1", 3), usage(20, 3, None), LIMIT];
+    let second: &[Piece] = &[HAND_OFF, answer("2", 1), thought("or 3?", 7), thought("no", 9)];
+    let seen = play(terms(Class::Continue, 3, 8), &[first, second]);
+    check(&seen, (3, 3, 8), Ended::Cut, Finish::Length);
+    assert_eq!((seen.thought.as_str(), seen.answer.as_str()), ("1+1", "2"));
+}
+
+#[test]
 fn effort_takes_the_upstreams_count_of_a_hidden_thought() {
     let script = [answer("2", 0), usage(20, 30, Some(25)), STOP_WORD];
     let seen = play(terms(Class::Effort, 64, 8), &[&script]);

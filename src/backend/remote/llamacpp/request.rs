@@ -58,9 +58,10 @@ pub(super) fn thought(settings: &Settings, call: &Call, prompt: &str, thinking: 
 /// looks like one.
 pub(super) fn solution(call: &Call, prompt: Value, solution: Tokens, banned: &[u32]) -> Value {
     let mut body = common(call, prompt, solution);
-    if !banned.is_empty() {
-        let bias: Value = banned.iter().map(|id| json!([id, false])).collect();
-        body.insert("logit_bias".to_owned(), bias);
+    let bans = banned.iter().map(|id| json!([id, false]));
+    let bias: Vec<Value> = bias(&call.request).chain(bans).collect();
+    if !bias.is_empty() {
+        body.insert("logit_bias".to_owned(), bias.into());
     }
     if let Some(schema) = call.request.response_format.as_ref().and_then(schema) {
         body.insert("json_schema".to_owned(), schema);
@@ -88,6 +89,12 @@ fn common(call: &Call, prompt: Value, tokens: Tokens) -> Map<String, Value> {
     let present = optional.into_iter().chain(passed);
     body.extend(present.filter_map(|(name, value)| Some((name.to_owned(), value?))));
     body
+}
+
+/// The caller's own biases, in the server's form: OpenAI's object as pairs.
+fn bias(request: &Request) -> impl Iterator<Item = Value> {
+    let stated = request.extra.get("logit_bias").and_then(Value::as_object);
+    stated.into_iter().flatten().filter_map(|(id, bias)| Some(json!([id.parse::<u32>().ok()?, bias])))
 }
 
 /// The schema of a `response_format`; plain text has none.
