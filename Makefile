@@ -41,9 +41,9 @@ lint:
 bench: build
 	cargo bench --locked
 
-# Measures what models/README.md claims, through a running gateway.
+# Measures what models/README.md claims, through a running gateway: make card ARGS='--per-level 400' for a shorter one.
 card: build test-tools
-	scripts/card.sh
+	scripts/card.sh $(ARGS)
 
 # Every step of the Dockerfile, on this machine, into a folder of its own; then starts what came out once.
 image:
