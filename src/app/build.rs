@@ -79,6 +79,10 @@ pub struct Running {
 /// When any of them cannot be had; the error says which and why.
 pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let metrics = Arc::new(Metrics::new()?);
+    for model in settings.catalog.models.keys() {
+        // A series that begins when it first rises hides that rise from an alert.
+        metrics.money.overrun.with_label_values(&[model]);
+    }
     let (work, ledger_work) = (Tasks::default(), Tasks::default());
     let keys = keys(&settings)?;
     let ledger = open_ledger(&settings, &keys, &metrics, &ledger_work).await?;

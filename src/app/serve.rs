@@ -69,7 +69,7 @@ async fn signalled() -> io::Result<()> {
 /// New requests are refused, those that run may finish until the deadline or a second signal. What is cut off then
 /// is settled all the same; only what could not be written down is a bad end.
 async fn stop(running: &Running, drain: Duration) -> bool {
-    tracing::info!(flights = running.work.running(), ?drain, "stopping; answers that run may finish");
+    tracing::info!(tasks = running.work.running(), ?drain, "stopping; answers that run may finish");
     running.work.stop();
     let mut drained = tokio::select! {
         drained = running.work.drain(drain) => drained,

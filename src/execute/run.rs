@@ -137,7 +137,8 @@ async fn late<T: From<Indexed>>(
     events: &mpsc::Sender<T>,
 ) -> Result<Next, Halt> {
     if progress.first.is_none() && matches!(step, Step::Finish(..)) {
-        return Err(Halt::Failed(Failure::new(Fault::Timeout, "nothing came before the deadline")));
+        let failure = Failure::new(Fault::Timeout, "nothing came before the deadline");
+        return Err(Halt::Failed(failure.code("deadline_exceeded")));
     }
     follow(job, step, progress, events).await
 }

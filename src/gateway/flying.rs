@@ -170,6 +170,18 @@ impl Flying {
         observe::backend(&self.parts.metrics, &offer.model, false);
     }
 
+    /// What decided; after a fallback, that too.
+    fn why(&self, offer: &Offer, attempts: u32) -> String {
+        let planned = &self.plan.why;
+        match attempts {
+            0 => planned.clone(),
+            _ => format!(
+                "{} failed and {} took over; planned was: {planned}",
+                self.plan.best.model, offer.model
+            ),
+        }
+    }
+
     /// Settles and reports the end.
     async fn land(
         &self,
@@ -203,7 +215,7 @@ impl Flying {
                     cost,
                     reserved,
                     attempts,
-                    why: self.plan.why.clone(),
+                    why: self.why(offer, attempts),
                 }))
             }
         };

@@ -12,6 +12,7 @@ use crate::ledger::{Refused, Shortfall};
 use crate::plan;
 use crate::units::RequestId;
 
+const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An error as a caller sees it.
@@ -211,6 +212,13 @@ impl From<Failure> for Problem {
             Fault::Overload => {
                 let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
                 Problem::overloaded("the model has no room right now; try again shortly".into(), wait)
+            }
+            // Another try would meet the same deadline, and cost as much.
+            Fault::Timeout if failure.code == Some(DEADLINE_EXCEEDED) => {
+                let message = "nothing came before the deadline; allow more time, or ask for less thinking";
+                let mut problem = Problem::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message);
+                problem.0.final_word = true;
+                problem.code(DEADLINE_EXCEEDED)
             }
             Fault::Timeout => {
                 let message = "the model took too long; try again, or allow it more time";

@@ -47,7 +47,12 @@ pub fn bind(address: SocketAddr) -> io::Result<Bound> {
         let address = listener.local_addr()?;
         Ok(Bound { listener, address })
     };
-    open().map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
+    open().map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("cannot listen on {address}: {error}; free it, or set listen or STINT_LISTEN to another"),
+        )
+    })
 }
 
 impl Bound {

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
     /// Another process has it open.
-    #[error("another stint process uses {0}: stop it, or give this one a database of its own")]
+    #[error(
+        "another stint process uses {0}: stop it, or give this one a database of its own (`path` in `[ledger]`, or STINT_LEDGER)"
+    )]
     InUse(PathBuf),
     /// A newer version of Stint wrote it.
     #[error(

@@ -170,3 +170,14 @@ async fn every_choice_has_its_own_budget() {
     assert_eq!(chunks.budget()["choices"].as_array().unwrap().len(), 3);
     assert_eq!(chunks.joined(2, "content"), "about 50");
 }
+
+#[tokio::test]
+async fn a_deadline_before_the_first_token_is_told_as_such_and_not_to_be_retried() {
+    let gate = stint::backend::scripted::Gate::shut();
+    let script = Arc::new(Scripted::always(Play::new().thinks(20).answers("51").waits_at(&gate)));
+    let world = World::open(model("m", Class::Inline), &script).await;
+    let answer = world.ask("", &question(&json!({ "budget": { "deadline_ms": 150 } }))).await;
+    assert_eq!((answer.status, &answer.error()["code"]), (504, &json!("deadline_exceeded")));
+    assert_eq!(answer.headers["x-should-retry"], "false");
+    world.settled().await;
+}
