@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--per-level", type=int, default=2000)
     parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--model", default="reasoner")
-    parser.add_argument("--uncut-model", default="", help="a model not trained on cuts, for its column")
+    parser.add_argument("--uncut-model", default="reasoner-uncut", help="empty: leave that column out")
     options = parser.parse_args()
 
     made = subprocess.run([sys.executable, PROBLEMS, "--per-level", str(options.per_level)],
