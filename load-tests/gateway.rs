@@ -20,10 +20,11 @@ use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
 use stint::ledger::Ledger;
 use stint::metrics::Metrics;
+use stint::storage::Database;
 use stint::tasks::Tasks;
-use stint::tenant::Keys;
+use stint::tenant::{Keys, Tenant, Terms};
 use stint::units::{Chance, Money, Price, Timestamp, Tokens};
-use stint::{config, estimate, storage};
+use stint::{config, estimate};
 
 /// Requests of one measurement.
 const REQUESTS: usize = 4000;
@@ -68,10 +69,11 @@ async fn measure() -> Result<(), Failed> {
 /// The gateway's router over a scripted model and a ledger on disk.
 async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Failed> {
     let metrics = Arc::new(Metrics::new()?);
-    let journal = storage::open(&settings.storage).await?;
-    let ledger = Ledger::open(tasks, journal, Arc::new(()), settings.ledger, Timestamp::now()).await?;
+    let journal = Database::open(&settings.storage).await?.journal();
     let keys = Keys::open();
-    ledger.declare(keys.tenants().map(AsRef::as_ref));
+    let terms = [Terms::unlimited(Tenant::anonymous().account)];
+    let ledger =
+        Ledger::open(tasks, journal, Arc::new(()), settings.ledger, &terms, Timestamp::now()).await?;
     let model = model();
     let script: Arc<dyn Backend> = Arc::new(Scripted::always(Play::new().thinks(4).answers("80")));
     let auto = Route {
@@ -109,6 +111,7 @@ fn model() -> Model {
         hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5) },
         capabilities: Vec::new(),
         efforts: Vec::new(),
+        stops_billing: true,
     }
 }
 

@@ -13,10 +13,10 @@ use crate::gateway::{Gateway, Parts};
 use crate::http::{self, Bound, Server, Service};
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::{Metrics, MetricsError};
-use crate::storage::{self, StorageError};
+use crate::storage::{Database, StorageError};
 use crate::tasks::Tasks;
-use crate::tenant::{Keys, KeysError, Tenant};
-use crate::units::Timestamp;
+use crate::tenant::{Keys, KeysError, Tenant, Terms};
+use crate::units::{AccountId, Timestamp};
 use crate::{estimate, ledger};
 
 use super::models::{self, ModelError, Served, Watched};
@@ -125,11 +125,19 @@ async fn open_ledger(
     metrics: &Arc<Metrics>,
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
-    let journal = storage::open(&settings.storage).await?;
+    let journal = Database::open(&settings.storage).await?.journal();
     let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Watcher(metrics.clone()));
-    let ledger = Ledger::open(work, journal, observer, settings.ledger, Timestamp::now()).await?;
-    ledger.declare(keys.tenants().map(AsRef::as_ref));
+    let ledger =
+        Ledger::open(work, journal, observer, settings.ledger, &terms(settings, keys), Timestamp::now())
+            .await?;
     Ok(ledger)
+}
+
+/// The declared terms; a tenant without any spends without limits.
+fn terms(settings: &Settings, keys: &Keys) -> Vec<Terms> {
+    let declared = |account: &AccountId| settings.terms.iter().any(|terms| terms.account == *account);
+    let others = keys.tenants().map(|tenant| &tenant.account).filter(|account| !declared(account));
+    settings.terms.iter().cloned().chain(others.cloned().map(Terms::unlimited)).collect()
 }
 
 /// Resolves reservations that nobody comes back for.

@@ -5,6 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::tenant::{NewKey, Tenant, hash_key};
+use crate::units::AccountId;
 
 /// Finds the key in its file, or makes one and writes it there, readable by its user alone.
 pub(super) fn tenant(path: &Path) -> io::Result<Tenant> {
@@ -19,7 +20,7 @@ pub(super) fn tenant(path: &Path) -> io::Result<Tenant> {
             format!("{} is empty: remove it", path.display()),
         ));
     }
-    Ok(Tenant { name: Tenant::FIRST.into(), key: Some(hash_key(&key)), limits: Vec::new() })
+    Ok(Tenant { account: AccountId::new(Tenant::FIRST), key: Some(hash_key(&key)) })
 }
 
 fn make(path: &Path) -> io::Result<String> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ledger::{AccountId, Closed, Entry, Ledger, Observer};
+use crate::ledger::{About, Closed, Entry, Ledger, Observer};
 use crate::metrics::Metrics;
 use crate::tenant::Tenant;
 use crate::units::{Money, Timestamp};
@@ -16,7 +16,7 @@ pub(super) struct Watcher(pub(super) Arc<Metrics>);
 impl Observer for Watcher {
     fn resolved(&self, closed: &Closed) {
         let Some(Entry::Resolved(resolved)) = closed.entries.last() else { return };
-        let model = resolved.detail.model.as_deref().unwrap_or("none");
+        let model = resolved.about.model.as_deref().unwrap_or("none");
         let (money, account) = (&self.0.money, resolved.account.as_str());
         money.spent.with_label_values(&[model, account]).inc_by(closed.spent.money.as_dollars());
         if closed.overrun.money > Money::ZERO {
@@ -33,13 +33,12 @@ impl Observer for Watcher {
 pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, tenants: &[Arc<Tenant>], engines: &[Watched]) {
     let stats = ledger.stats();
     metrics.ledger.pending.set(i64::try_from(stats.pending).unwrap_or(i64::MAX));
-    let reserved: Money = ledger.totals().iter().map(|account| account.reserved.money).sum();
-    metrics.money.reserved.set(reserved.as_dollars());
+    metrics.money.reserved.set(ledger.reserved().money.as_dollars());
     let now = Timestamp::now();
     for tenant in tenants {
-        let statement = ledger.statement(&AccountId::new(tenant.name.clone()), now);
+        let statement = ledger.statement(&tenant.account, &About::default(), now);
         if let Some(left) = statement.iter().map(|line| line.left.share_of(line.max)).min_by(f64::total_cmp) {
-            metrics.money.left.with_label_values(&[&*tenant.name]).set(left);
+            metrics.money.left.with_label_values(&[tenant.account.as_str()]).set(left);
         }
     }
     for engine in engines {

@@ -1,5 +1,7 @@
 //! What a caller may still spend now.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::units::{Limit, Money, Timestamp, Tokens};
@@ -15,13 +17,30 @@ pub struct Left<T> {
     pub resets_at: Option<Timestamp>,
 }
 
-/// The least of what request and key leave. Absent is unlimited.
+/// The least that some limits leave. Absent is unlimited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Allowance {
+pub struct Purse {
     /// Money.
     pub money: Option<Left<Money>>,
     /// Thinking tokens, of all choices together.
     pub thinking: Option<Left<Tokens>>,
+}
+
+/// The least of what request, key and the accounts above it leave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// Whichever model serves it.
+    pub purse: Purse,
+    /// What limits on single models leave to each.
+    pub models: BTreeMap<Arc<str>, Purse>,
     /// Time until the whole answer must be there.
     pub deadline: Option<Duration>,
+}
+
+impl Allowance {
+    /// True where a model that has no price cannot be afforded.
+    pub fn limits_money(&self, model: &str) -> bool {
+        let purses = [Some(&self.purse), self.models.get(model)];
+        purses.into_iter().flatten().any(|purse| purse.money.is_some())
+    }
 }

@@ -12,7 +12,7 @@ mod model;
 mod offer;
 mod outcome;
 
-pub use allowance::{Allowance, Left};
+pub use allowance::{Allowance, Left, Purse};
 pub use calibration::{Calibration, Domain, Feature, Features, ModelCalibration};
 pub use capability::{Capability, Class, Needs};
 pub use demand::{Demand, ModelDemand, TaskClass};

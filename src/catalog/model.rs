@@ -63,6 +63,8 @@ pub struct Model {
     pub capabilities: Vec<Capability>,
     /// The effort scale, lowest first; for the class `effort`.
     pub efforts: Vec<EffortLevel>,
+    /// True where whoever serves it stops, and stops billing, when we are gone.
+    pub stops_billing: bool,
 }
 
 /// An operator's own name for a choice among models.

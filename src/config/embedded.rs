@@ -29,6 +29,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         hand_off: HandOff { text: HAND_OFF.to_owned(), overhead: Tokens(5) },
         capabilities: Vec::new(),
         efforts: Vec::new(),
+        stops_billing: true,
     };
     let served = Served { name, source: Source::Embedded(manner()) };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };

@@ -3,37 +3,32 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::tenant::{KeyHash, Tenant, TenantLimit, hash_key};
-use crate::units::{Amount, Money, Tokens, Window};
+use crate::tenant::{KeyHash, Tenant, hash_key};
 
+use super::account::Accounts;
 use super::mistake::Wrong;
 use super::reader::Section;
 
-const WINDOWS: [(&str, Window); 6] = [
-    ("minute", Window::Minute),
-    ("hour", Window::Hour),
-    ("day", Window::Day),
-    ("week", Window::Week),
-    ("month", Window::Month),
-    ("total", Window::Total),
-];
-
-/// Every declared key; a first key, where one is made, stands beside them.
-pub(super) fn tenants(root: &Section<'_>, first_key: Option<&PathBuf>) -> Vec<Tenant> {
+/// Every declared key with the terms of its account; a first key, where one is made, stands beside them.
+pub(super) fn tenants(
+    root: &Section<'_>,
+    accounts: &mut Accounts,
+    first_key: Option<&PathBuf>,
+) -> Vec<Tenant> {
     let mut tenants: Vec<Tenant> = Vec::new();
     for section in root.sections("key") {
-        let Some(tenant) = tenant(&section) else { continue };
-        if first_key.is_some() && *tenant.name == *Tenant::FIRST {
+        let Some(tenant) = tenant(&section, accounts) else { continue };
+        if first_key.is_some() && tenant.account.as_str() == Tenant::FIRST {
             let what = format!("\"{}\" is the name of the key that [keys] generate makes", Tenant::FIRST);
             section.wrong("name", Wrong::new(what, "give this one another name"));
         }
         for other in &tenants {
-            if other.name == tenant.name {
-                let what = format!("a second key \"{}\"", tenant.name);
+            if other.account == tenant.account {
+                let what = format!("a second key \"{}\"", tenant.account);
                 section.wrong("name", Wrong::new(what, "give each a name of its own: it is its account"));
             }
             if other.key == tenant.key {
-                let what = format!("the hash of \"{}\" too", other.name);
+                let what = format!("the hash of \"{}\" too", other.account);
                 section.wrong("hash", Wrong::new(what, "make each a key of its own, with `stint keys new`"));
             }
         }
@@ -66,8 +61,8 @@ pub(super) fn check_open(
     root.wrong("server", Wrong::new(what, remedy));
 }
 
-fn tenant(section: &Section<'_>) -> Option<Tenant> {
-    let name = section.need::<String>("name", "name its owner; spending is counted under that name");
+fn tenant(section: &Section<'_>, accounts: &mut Accounts) -> Option<Tenant> {
+    let account = accounts.of_key(section);
     let hash = section.need::<String>(
         "hash",
         "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
@@ -81,35 +76,5 @@ fn tenant(section: &Section<'_>) -> Option<Tenant> {
         let remedy = "`stint keys new` makes a key and prints its hash";
         section.wrong("hash", Wrong::new("the hash of nothing, not of a key", remedy));
     }
-    let limits = limits(section);
-    Some(Tenant { name: name?.into(), key: Some(key?.ok()?), limits })
-}
-
-fn limits(section: &Section<'_>) -> Vec<TenantLimit> {
-    let mut limits: Vec<TenantLimit> = Vec::new();
-    for one in section.sections("limits") {
-        let window = one.word("per", &WINDOWS);
-        if !one.has("per") {
-            one.wrong("per", Wrong::new("missing", "write \"day\", \"month\", \"total\" or another window"));
-        }
-        let amounts = [
-            one.get::<Money>("money").map(Amount::Money),
-            one.get::<Tokens>("thinking").map(Amount::Thinking),
-        ];
-        let one_amount = one.has("money") != one.has("thinking");
-        if !one_amount {
-            one.wrong_here(Wrong::new(
-                "not one limit",
-                "write either money = \"20\" or thinking = 100000 into each",
-            ));
-        }
-        let Some((window, max)) = window.zip(amounts.into_iter().flatten().next()) else { continue };
-        let limit = TenantLimit { window, max };
-        if limits.iter().any(|other| other.name() == limit.name()) {
-            let what = format!("a second limit of {} per {window}", max.unit().word());
-            one.wrong_here(Wrong::new(what, "keep one of them"));
-        }
-        limits.push(limit);
-    }
-    limits
+    Some(Tenant { account: account?, key: Some(key?.ok()?) })
 }

@@ -4,6 +4,7 @@
 //! at once, each with its line and its remedy. Secrets come from the environment or from files of their own,
 //! never from the configuration's text. Loading again is how a reload begins.
 
+mod account;
 mod backend;
 mod embedded;
 mod engine;
@@ -22,7 +23,7 @@ mod value;
 use std::path::{Path, PathBuf};
 
 use crate::catalog::Catalog;
-use crate::tenant::Tenant;
+use crate::tenant::{Tenant, Terms};
 use crate::{gateway, http};
 
 use mistake::Wrong;
@@ -49,6 +50,8 @@ pub struct Settings {
     pub catalog: Catalog,
     /// What serves the models.
     pub backends: Vec<Backend>,
+    /// What accounts may spend, those of the tenants included.
+    pub terms: Vec<Terms>,
     /// Who may call; open to everyone who reaches the address where empty and `first_key` is absent.
     pub tenants: Vec<Tenant>,
     /// Where the first start writes a key that it makes, and later starts find it.
@@ -78,7 +81,8 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 fn read(root: &Section<'_>) -> Settings {
     let http = server::http(root);
     let first_key = key::first_key(root);
-    let tenants = key::tenants(root, first_key.as_ref());
+    let mut accounts = account::Accounts::read(root);
+    let tenants = key::tenants(root, &mut accounts, first_key.as_ref());
     key::check_open(root, http.listen, &tenants, first_key.as_ref());
     let (engine, with_embedded) = engine::engine(root);
     let mut declared = Vec::new();
@@ -101,6 +105,7 @@ fn read(root: &Section<'_>) -> Settings {
         engine,
         catalog: Catalog { models, routes },
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
+        terms: accounts.into_terms(),
         tenants,
         first_key,
         log: server::log(root),

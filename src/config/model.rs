@@ -85,6 +85,7 @@ fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             Kind::Local => Vec::new(),
         },
         efforts: Vec::new(),
+        stops_billing: class != Class::Effort,
     };
     Declared { served: Served { name: model.name.clone(), source: source(name, base) }, model, line }
 }
@@ -119,6 +120,7 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
     model.context = count("context", 16, model.context);
     model.thinking_max = count("thinking_max", 0, model.thinking_max);
     model.solution_default = count("solution_default", 1, model.solution_default);
+    section.set("stops_billing", &mut model.stops_billing);
     if section.has("capabilities") {
         model.capabilities = section.words("capabilities", &CAPABILITIES);
         if base.kind == Kind::Local && model.capabilities.contains(&Capability::Penalties) {

@@ -128,13 +128,13 @@ impl<'d> Section<'d> {
     }
 
     /// One of a few words.
-    pub(super) fn word<T: Copy>(&self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+    pub(super) fn word<T: Clone>(&self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
         let word = self.get::<String>(key)?;
         let meant = words.iter().find(|(known, _)| *known == word);
         if meant.is_none() {
             self.wrong(key, unknown_word(&word, words));
         }
-        meant.map(|(_, value)| *value)
+        meant.map(|(_, value)| value.clone())
     }
 
     /// Several of a few words, each once.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::ledger;
-use crate::storage::{Settings, Synchronous};
+use crate::storage::{Settings, SqliteSettings, Synchronous};
 
 use super::mistake::Wrong;
 use super::reader::Section;
@@ -24,7 +24,12 @@ pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
     let from_env = ledger.document().variable("STINT_LEDGER", |text| Ok(PathBuf::from(text)));
     let from_file = ledger.path("path");
     let path = from_env.or(from_file).or_else(|| usual(&ledger));
-    (Settings { path: path.unwrap_or_default(), synchronous }, pace)
+    let path = path.unwrap_or_default();
+    let settings = match path.as_os_str() == ":memory:" {
+        true => Settings::Memory,
+        false => Settings::Sqlite(SqliteSettings { path, synchronous }),
+    };
+    (settings, pace)
 }
 
 /// The XDG base directory specification: `$XDG_DATA_HOME` where it is absolute, else `~/.local/share`.

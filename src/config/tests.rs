@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::catalog::Capability;
+use crate::storage;
 use crate::units::{Money, Tokens};
 
 const COMPLETE: &str = include_str!("../../config/stint.toml");
@@ -15,6 +16,13 @@ fn env(name: &str) -> Option<String> {
         "HOME" => Some("/home/alice".to_owned()),
         "OPENAI_API_KEY" => Some("sk-secret".to_owned()),
         _ => None,
+    }
+}
+
+fn kept_in(settings: &Settings) -> &Path {
+    match &settings.storage {
+        storage::Settings::Sqlite(settings) => &settings.path,
+        storage::Settings::Memory => Path::new(":memory:"),
     }
 }
 
@@ -58,7 +66,7 @@ fn without_a_file_the_embedded_model_serves_on_loopback() {
     assert!(matches!(settings.backends[0].models[0].source, Source::Embedded(_)));
     assert!(settings.catalog.models["reasoner"].prices.is_some());
     assert!(settings.catalog.routes.contains_key("auto"));
-    assert_eq!(settings.storage.path, Path::new("/home/alice/.local/share/stint/ledger.db"));
+    assert_eq!(kept_in(&settings), Path::new("/home/alice/.local/share/stint/ledger.db"));
     assert!(settings.tenants.is_empty());
 }
 
@@ -74,7 +82,10 @@ fn every_example_in_the_complete_file_works() {
     let names: Vec<&str> = settings.catalog.models.keys().map(AsRef::as_ref).collect();
     assert_eq!(names, ["gpt-4.1-mini", "gpt-5-mini", "qwen3-0.6b", "qwen3-8b", "reasoner"]);
     assert_eq!(settings.catalog.models["gpt-5-mini"].efforts.len(), 4);
-    assert_eq!(settings.tenants[0].limits.len(), 2);
+    let limits: Vec<_> =
+        settings.terms.iter().map(|terms| (terms.account.as_str(), terms.limits.len())).collect();
+    assert_eq!(limits, [("acme", 1), ("acme/research", 1), ("acme/research/alice", 8)]);
+    assert_eq!(settings.tenants[0].account.as_str(), "acme/research/alice");
     assert!(!format!("{settings:?}").contains("sk-secret"), "a secret shows itself");
 }
 
@@ -84,7 +95,8 @@ fn every_known_key_is_in_the_complete_file() {
     for section in ["server", "gateway", "ledger", "log", "engine", "keys"] {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
-    unknown += "[[route]]\nname = 'r'\n??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n";
+    unknown +=
+        "[[route]]\nname = 'r'\n??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";
     for kind in ["openai", "llamacpp", "local"] {
         unknown += &format!("[[backend]]\nkind = '{kind}'\n??? = 1\n[[backend.model]]\n??? = 1\n");
     }
@@ -201,7 +213,7 @@ fn the_environment_goes_before_the_file() {
     let settings =
         load_with("[server]\nlisten = '127.0.0.1:1'\n[ledger]\npath = 'other.db'\n", &env).unwrap();
     assert_eq!(settings.http.listen.port(), 9999);
-    assert_eq!(settings.storage.path, Path::new("/data/ledger.db"));
+    assert_eq!(kept_in(&settings), Path::new("/data/ledger.db"));
     assert_eq!(settings.log.filter, "debug");
 }
 
@@ -217,7 +229,7 @@ fn relative_paths_start_from_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("stint.toml");
     std::fs::write(&file, "[ledger]\npath = 'ledger.db'\n").unwrap();
-    assert_eq!(load(Some(&file), &env).unwrap().storage.path, folder.path().join("ledger.db"));
+    assert_eq!(kept_in(&load(Some(&file), &env).unwrap()), folder.path().join("ledger.db"));
 }
 
 #[test]
@@ -287,6 +299,39 @@ fn limits_say_one_unit_and_one_window() {
         what("{ money = '1', per = 'day' }, { money = '2', per = 'day' }"),
         ["a second limit of money per day"]
     );
+    assert_eq!(what("{ concurrency = 8, per = 'day' }"), ["without meaning for concurrency"]);
+    let twice = "{ money = '1', per = 'day', tag = 'a', each = 'user' }";
+    assert_eq!(what(twice), ["a limit on more than one of model, tag and each"]);
+    assert!(
+        load_text(&format!("{key}limits = [{{ requests = 6, per = 'minute' }}, {{ concurrency = 2 }}]\n"))
+            .is_ok()
+    );
+}
+
+#[test]
+fn accounts_are_paths_and_stand_once() {
+    let hash = "a".repeat(64);
+    let load = |text: &str| {
+        load_text(&text.replace("HASH", &format!("hash = 'sha256:{hash}'"))).map_err(|mistakes| {
+            mistakes
+                .list
+                .iter()
+                .map(|mistake| format!("{}: {}", mistake.key, mistake.what))
+                .collect::<Vec<_>>()
+        })
+    };
+    let wrong = |text: &str| load(text).map(drop).unwrap_err();
+    let twice = "[[account]]\nname = 'acme/bob'\n[[key]]\nname = 'bob'\naccount = 'acme'\nHASH\n";
+    assert_eq!(wrong(twice), ["key.name: \"acme/bob\" stands here twice"]);
+    let empty = "account.name: an account needs a name, and each part between slashes too";
+    assert_eq!(wrong("[[account]]\nname = 'acme//x'\n"), [empty]);
+    let zone =
+        "account.time_zone: there is no time zone \"Berlin\": write it like \"Europe/Berlin\" or \"UTC\"";
+    assert_eq!(wrong("[[account]]\nname = 'a'\ntime_zone = 'Berlin'\n"), [zone]);
+    let share = "account.warn_at: 0 is not a share: write a whole number of percent from 1 to 100";
+    assert_eq!(wrong("[[account]]\nname = 'a'\nwarn_at = 0\n"), [share]);
+    let settings = load("[[key]]\nname = 'bob'\naccount = 'acme/research'\nHASH\n").unwrap();
+    assert_eq!(settings.tenants[0].account.as_str(), "acme/research/bob");
 }
 
 #[test]

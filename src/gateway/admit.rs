@@ -11,7 +11,7 @@ use crate::backend::Backend;
 use crate::catalog::{Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route};
 use crate::chat::Request;
 use crate::estimate;
-use crate::ledger::{AccountId, Claim, Ledger, Line, Refused, Reservation};
+use crate::ledger::{About, Claim, IfAbandoned, Ledger, Line, Refused, Reservation};
 use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
@@ -19,7 +19,7 @@ use crate::tenant::Tenant;
 use crate::units::{RequestId, Timestamp, Tokens};
 
 use super::flying::Flying;
-use super::{Flight, Refusal, Settings, needs};
+use super::{Flight, Refusal, Settings, about, needs};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
@@ -76,9 +76,9 @@ impl Gateway {
         &self.parts.catalog
     }
 
-    /// How every limit of a tenant stands.
+    /// How every limit of a tenant and of the accounts above it stands.
     pub fn statement(&self, tenant: &Tenant, now: Timestamp) -> Vec<Line> {
-        self.parts.ledger.statement(&AccountId::new(tenant.name.clone()), now)
+        self.parts.ledger.statement(&tenant.account, &About::default(), now)
     }
 
     /// True where new requests can be served: the ledger can record them.
@@ -181,23 +181,30 @@ impl Gateway {
         on: &Considered,
     ) -> Result<(Plan, Reservation), Refusal> {
         let now = Timestamp::now();
-        let account = AccountId::new(tenant.name.clone());
+        let (account, about) = (tenant.account.clone(), about::of(&on.request));
         let models: Vec<&Model> = on.models.iter().map(AsRef::as_ref).collect();
         let plan = plan::plan(&plan::Ask {
             demand: &on.demand,
             models: &models,
             route: &on.route,
             market: &on.market,
-            allowance: &self.parts.ledger.allowance(&account, now),
+            allowance: &self.parts.ledger.allowance(&account, &about, now),
             budget: &on.request.budget,
             needs: &needs::of(&on.request),
             choices: on.request.choices,
         })?;
         let offer = &plan.best;
         let expires = now + self.time(&on.request) + EXPIRY_MARGIN;
-        let prices = self.prices(&offer.model);
-        let reservation =
-            self.parts.ledger.reserve(Claim { account, id, worst: offer.worst, prices, now, expires })?;
+        let reservation = self.parts.ledger.reserve(Claim {
+            account,
+            id,
+            about: About { model: Some(offer.model.clone()), ..about },
+            worst: offer.worst,
+            prices: self.prices(&offer.model),
+            if_abandoned: self.if_abandoned(&offer.model),
+            now,
+            expires,
+        })?;
         Ok((plan, reservation))
     }
 
@@ -209,6 +216,11 @@ impl Gateway {
 
     fn prices(&self, model: &str) -> Option<Prices> {
         self.parts.catalog.models.get(model).and_then(|model| model.prices)
+    }
+
+    fn if_abandoned(&self, model: &str) -> IfAbandoned {
+        let stops = self.parts.catalog.models.get(model).is_some_and(|model| model.stops_billing);
+        if stops { IfAbandoned::PostMetered } else { IfAbandoned::PostWhole }
     }
 
     /// A name of the catalogue as it is; a caller's invention as `other`.
@@ -223,8 +235,8 @@ impl Gateway {
 /// The limit that refused a request, in bounded words.
 fn limit_label(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::Spent(Refused::Shortfall(shortfall)) => shortfall.limit.to_string(),
-        Refusal::Plan(plan::Refusal::DoesNotFit { limit, .. }) => limit.to_string(),
+        Refusal::Spent(Refused::Shortfall(shortfall)) => shortfall.limit.kind(),
+        Refusal::Plan(plan::Refusal::DoesNotFit { limit, .. }) => limit.kind(),
         Refusal::Plan(refusal) => refusal.code().to_owned(),
         Refusal::UnknownModel(_) => "model".to_owned(),
         Refusal::TooManyChoices { .. } => "choices".to_owned(),

@@ -45,7 +45,7 @@ impl Books {
             money: whole.money.saturating_sub(self.held.money),
             thinking: whole.thinking.saturating_sub(self.held.thinking),
         };
-        if self.reservation.extend(more).await.is_err() {
+        if self.reservation.extend(more, Some(&next.model)).await.is_err() {
             return false;
         }
         self.held =

@@ -193,7 +193,7 @@ impl Flying {
     ) {
         let spent = taken(progress);
         let (attempts, reserved) = (books.attempts(), books.reserved());
-        let detail = detail(offer, &spent, landing.word());
+        let detail = detail(&spent, landing.word());
         let cost = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings).await;
         observe::landed(self, &Landed { offer, progress, spent: &spent, outcome: landing.word() });
         let report = match landing {
@@ -234,10 +234,9 @@ fn taken(progress: &[Progress]) -> Vec<Spent> {
     progress.iter().map(|choice| choice.phases.spent()).collect()
 }
 
-fn detail(offer: &Offer, spent: &[Spent], outcome: &'static str) -> SettlementDetail {
+fn detail(spent: &[Spent], outcome: &'static str) -> SettlementDetail {
     let sum = |count: fn(&Spent) -> Tokens| spent.iter().map(count).sum();
     SettlementDetail {
-        model: Some(offer.model.clone()),
         prompt: sum(Spent::input),
         overhead: sum(|spent| spent.overhead),
         solution: sum(|spent| spent.solution),

@@ -1,6 +1,7 @@
 //! The life of one request, the only place that sees every step of it:
 //! request → demand → plan → reserve → execute (think, then solve) → settle.
 
+mod about;
 mod admit;
 mod books;
 mod flight;

@@ -10,7 +10,7 @@ use crate::backend::{Failure, Fault};
 use crate::gateway::Refusal;
 use crate::ledger::{Refused, Shortfall};
 use crate::plan;
-use crate::units::RequestId;
+use crate::units::{Amount, Limit, RequestId, Timestamp};
 
 const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -125,11 +125,25 @@ impl Problem {
         json!({ "error": error })
     }
 
-    /// 429: the budget is spent. The official SDKs would try again three times, so they are told not to.
-    fn spent(message: String, budget: Value) -> Problem {
-        let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "insufficient_quota", message);
-        let mut problem = problem.code("insufficient_quota");
-        (problem.0.budget, problem.0.final_word) = (Some(budget), true);
+    /// 429: what is left under a limit is too little. Of a rate there is more in moments. Of a budget there is not:
+    /// the official SDKs would try again three times, so they are told not to.
+    fn short(
+        message: String,
+        limit: &Limit,
+        needed: Amount,
+        left: Amount,
+        resets_at: Option<Timestamp>,
+    ) -> Problem {
+        let (kind, code) = match limit.is_rate() {
+            true => ("rate_limit_error", "rate_limit_exceeded"),
+            false => ("insufficient_quota", "insufficient_quota"),
+        };
+        let mut problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, kind, message).code(code);
+        problem.0.budget = Some(json!({
+            "limit": limit.to_string(), "needed": needed, "left": left, "resets_at": resets_at,
+        }));
+        problem.0.final_word = !limit.is_rate();
+        problem.0.retry_after = limit.is_rate().then(|| wait(resets_at));
         problem
     }
 
@@ -157,6 +171,12 @@ impl IntoResponse for Problem {
     }
 }
 
+/// Until a rate starts anew; for requests at once nobody knows, so it is a moment.
+fn wait(resets_at: Option<Timestamp>) -> Duration {
+    let until = resets_at.map_or(0, |reset| reset.0.saturating_sub(Timestamp::now().0));
+    Duration::from_millis(u64::try_from(until).unwrap_or(0)) + Duration::from_secs(1)
+}
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let message = refusal.to_string();
@@ -176,13 +196,9 @@ impl From<Refusal> for Problem {
 
 impl From<Shortfall> for Problem {
     fn from(shortfall: Shortfall) -> Problem {
-        let budget = json!({
-            "limit": shortfall.limit.to_string(),
-            "needed": shortfall.needed,
-            "left": shortfall.left,
-            "resets_at": shortfall.resets_at,
-        });
-        Problem::spent(shortfall.to_string(), budget)
+        let message = shortfall.to_string();
+        let Shortfall { limit, needed, left, resets_at } = shortfall;
+        Problem::short(message, &limit, needed, left, resets_at)
     }
 }
 
@@ -192,10 +208,7 @@ impl From<plan::Refusal> for Problem {
         match refusal {
             plan::Refusal::Unhealthy => Problem::overloaded(message, Duration::from_secs(5)),
             plan::Refusal::DoesNotFit { limit, needed, left, resets_at } => {
-                let budget = json!({
-                    "limit": limit.to_string(), "needed": needed, "left": left, "resets_at": resets_at,
-                });
-                Problem::spent(message, budget)
+                Problem::short(message, &limit, needed, left, resets_at)
             }
             other => Problem::invalid(None, message).code(other.code()),
         }

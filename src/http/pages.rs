@@ -85,6 +85,8 @@ fn limit(line: &Line) -> Value {
     let unit = match line.limit.unit {
         Unit::Money => "usd",
         Unit::Thinking => "tokens",
+        Unit::Requests | Unit::Concurrency => "requests",
+        Unit::ToolCalls => "tool_calls",
     };
     json!({
         "limit": line.limit.to_string(),

@@ -1,100 +1,215 @@
-//! One account: its limits and its windows.
+//! One account: its limits, its windows, and those of the facets that limits ask for.
 
-use crate::tenant::TenantLimit;
-use crate::units::{Money, Timestamp, Window};
+use std::collections::HashMap;
 
-use super::tally::Tally;
-use super::{AccountId, Amounts, How, Line, Shortfall, Total, Totals};
+use crate::tenant::{Percent, Scope, TenantLimit, Terms};
+use crate::units::{Amount, Facet, Holder, Limit, Money, Timestamp, Unit, Window, Zone};
 
-/// Every window is counted, limited or not: a limit that is configured later knows what was spent before.
-pub(super) const WINDOWS: [Window; 6] =
-    [Window::Minute, Window::Hour, Window::Day, Window::Week, Window::Month, Window::Total];
+use super::tally::{Tallies, Tally};
+use super::wish::Wish;
+use super::{About, AccountId, Amounts, How, Line, Shortfall, Spent, Totals, Warning};
 
 /// One account. All its times come from the accounts, whose clock never goes back.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// In the order in which they are checked; none where the tenant is gone.
-    limits: Option<Vec<TenantLimit>>,
-    /// The windows that hold now, and older ones in which reservations are open still.
-    tallies: Vec<Tally>,
+    /// In the order in which they are checked.
+    limits: Vec<TenantLimit>,
+    /// A change of it holds from each window's next boundary on.
+    zone: Zone,
+    warn_at: Percent,
+    /// False where nobody may reserve any more.
+    is_declared: bool,
+    whole: Tallies,
+    /// Only those that a limit asks for.
+    facets: HashMap<Facet, Tallies>,
     overrun: Money,
     settled: u64,
 }
 
 impl Account {
-    pub(super) fn limit(&mut self, limits: Option<Vec<TenantLimit>>) {
-        self.limits = limits.map(|mut limits| {
-            limits.sort_by_key(Line::rank);
-            limits
-        });
+    /// Puts terms in force; says which parts of the account were not counted before.
+    pub(super) fn declare(&mut self, terms: &Terms) -> Vec<Scope> {
+        let before = std::mem::replace(&mut self.limits, terms.limits.clone());
+        self.limits.sort_by(|one, other| rank(one).cmp(&rank(other)));
+        (self.zone, self.warn_at, self.is_declared) = (terms.zone.clone(), terms.warn_at, true);
+        let limits = &self.limits;
+        self.facets.retain(|facet, _| limits.iter().any(|limit| limit.scope.covers(facet)));
+        let is_new =
+            |scope: &Scope| *scope != Scope::All && !before.iter().any(|limit| limit.scope == *scope);
+        self.limits.iter().map(|limit| limit.scope.clone()).filter(is_new).collect()
+    }
+
+    /// Takes its limits away, and the right to reserve.
+    pub(super) fn withdraw(&mut self) {
+        self.limits.clear();
+        self.facets.clear();
+        self.is_declared = false;
     }
 
     pub(super) fn is_declared(&self) -> bool {
-        self.limits.is_some()
+        self.is_declared
     }
 
-    /// Forgets windows that are over and opens those that hold `now`.
     pub(super) fn roll(&mut self, now: Timestamp) {
-        self.tallies.retain(|tally| !tally.is_over(now));
-        for window in WINDOWS {
-            if !self.tallies.iter().any(|tally| tally.window == window && tally.holds(now)) {
-                self.tallies.push(Tally::new(window, now));
-            }
+        self.whole.roll(now, &self.zone);
+        for tallies in self.facets.values_mut() {
+            tallies.roll(now, &self.zone);
         }
     }
 
     /// How each limit stands in the window that holds `moment`, in the order in which they are checked.
-    pub(super) fn lines(&self, moment: Timestamp) -> Vec<Line> {
-        let limits = self.limits.as_deref().unwrap_or_default().iter();
-        limits.map(|limit| self.tally(limit.window, moment).line(*limit)).collect()
-    }
-
-    fn tally(&self, window: Window, moment: Timestamp) -> Tally {
-        let tally = self.tallies.iter().find(|tally| tally.window == window && tally.holds(moment));
-        tally.copied().unwrap_or_else(|| Tally::new(window, moment))
-    }
-
-    /// The first limit under which so much more, admitted at that moment, does not fit.
-    pub(super) fn check(&self, more: Amounts, admitted: Timestamp) -> Result<(), Shortfall> {
-        let Some(line) = self.lines(admitted).into_iter().find(|line| !line.fits(more)) else {
-            return Ok(());
+    pub(super) fn lines(&self, holder: &Holder, about: &About, moment: Timestamp) -> Vec<Line> {
+        let facet = |scope: &Scope| match scope {
+            Scope::Model(name) => Some(Facet::Model(name.clone())),
+            Scope::Tag(name) => Some(Facet::Tag(name.clone())),
+            scope => about.facet(scope),
         };
-        let needed = more.of(line.limit.unit);
-        Err(Shortfall { limit: line.limit, needed, left: line.left, resets_at: line.resets_at })
+        let line = |limit: &TenantLimit| Some(self.line(limit, holder, facet(&limit.scope)?, moment));
+        self.limits.iter().filter_map(line).collect()
     }
 
-    pub(super) fn reserve(&mut self, amounts: Amounts, admitted: Timestamp) {
-        self.holding(admitted).for_each(|tally| tally.reserve(amounts));
+    fn line(&self, limit: &TenantLimit, holder: &Holder, facet: Facet, moment: Timestamp) -> Line {
+        let (unit, max, window) = (limit.max.unit(), limit.max, limit.window);
+        let tally = self.tally(&facet, window, moment);
+        let (spent, reserved) = tally.used(unit);
+        let used = spent.size().saturating_add(reserved.size());
+        let left = Amount::new(unit, max.size().saturating_sub(used));
+        let limit = Limit { holder: holder.clone(), facet, unit, window };
+        Line { limit, max, spent, reserved, left, resets_at: tally.end }
     }
 
-    pub(super) fn extend(&mut self, more: Amounts, admitted: Timestamp) {
-        self.holding(admitted).for_each(|tally| tally.reserved += more);
+    fn tally(&self, facet: &Facet, window: Window, moment: Timestamp) -> Tally {
+        let tallies = match facet {
+            Facet::Whole => Some(&self.whole),
+            facet => self.facets.get(facet),
+        };
+        let known = tallies.and_then(|tallies| tallies.at(window, moment));
+        known.unwrap_or_else(|| Tally::new(window, moment, &self.zone))
     }
 
-    pub(super) fn resolve(&mut self, admitted: Timestamp, held: Amounts, spent: Amounts, how: How) {
-        self.holding(admitted).for_each(|tally| tally.resolve(held, spent));
+    /// The first limit under which the wish does not fit.
+    pub(super) fn check(&self, wish: &Wish<'_>, holder: &Holder) -> Result<(), Shortfall> {
+        for limit in &self.limits {
+            let Some((facet, more)) = wish.under(&limit.scope) else { continue };
+            let needed = more.of(limit.max.unit());
+            let (spent, reserved) = self.tally(&facet, limit.window, wish.admitted).used(needed.unit());
+            let wanted = spent.size().saturating_add(reserved.size()).saturating_add(needed.size());
+            if needed.size() > 0 && wanted > limit.max.size() {
+                let line = self.line(limit, holder, facet, wish.admitted);
+                return Err(Shortfall {
+                    limit: line.limit,
+                    needed,
+                    left: line.left,
+                    resets_at: line.resets_at,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the wish aside, which was checked before.
+    pub(super) fn reserve(&mut self, wish: &Wish<'_>) {
+        match wish.before {
+            None => self.whole.open(wish.more, wish.admitted),
+            Some(_) => self.whole.extend(wish.more, wish.admitted),
+        }
+        let was_in = wish.before.map(|(about, _)| self.facets_of(about)).unwrap_or_default();
+        let is_in = self.facets_of(wish.about);
+        let held = wish.before.map_or(Amounts::ZERO, |(_, held)| held);
+        for left in was_in.iter().filter(|facet| !is_in.contains(facet)) {
+            self.facet(left, wish.admitted).close(held, Amounts::ZERO, wish.admitted);
+        }
+        for facet in is_in {
+            match was_in.contains(&facet) {
+                true => self.facet(&facet, wish.admitted).extend(wish.more, wish.admitted),
+                false => self.facet(&facet, wish.admitted).open(held + wish.more, wish.admitted),
+            }
+        }
+    }
+
+    /// Counts an open reservation in parts of the account that were not counted before.
+    pub(super) fn adopt(&mut self, scopes: &[Scope], about: &About, held: Amounts, admitted: Timestamp) {
+        for facet in scopes.iter().filter_map(|scope| about.facet(scope)) {
+            self.facet(&facet, admitted).open(held, admitted);
+        }
+    }
+
+    /// Tells of limits that are nearly used up, once in each window.
+    pub(super) fn warn(&mut self, wish: &Wish<'_>, id: &AccountId, warnings: &mut Vec<Warning>) {
+        for at in 0..self.limits.len() {
+            let TenantLimit { window, max, scope } = &self.limits[at];
+            let (window, max, Some(facet)) = (*window, *max, wish.about.facet(scope)) else { continue };
+            let (spent, reserved) = self.tally(&facet, window, wish.admitted).used(max.unit());
+            if !self.warn_at.is_reached(spent.size().saturating_add(reserved.size()), max.size()) {
+                continue;
+            }
+            let tally = self.tallies_mut(&facet).and_then(|tallies| tallies.at_mut(window, wish.admitted));
+            if tally.is_some_and(|tally| tally.warn_once(max.unit())) {
+                let line = self.line(&self.limits[at], &wish.holder(id), facet, wish.admitted);
+                warnings.push(Warning { account: id.clone(), line });
+            }
+        }
+    }
+
+    pub(super) fn resolve(
+        &mut self,
+        about: &About,
+        admitted: Timestamp,
+        held: Amounts,
+        spent: Amounts,
+        how: How,
+    ) {
+        self.whole.close(held, spent, admitted);
+        for facet in self.facets_of(about) {
+            self.facet(&facet, admitted).close(held, spent, admitted);
+        }
         self.overrun += spent.saturating_sub(held).money;
         self.settled += u64::from(how == How::Settled);
     }
 
-    fn holding(&mut self, moment: Timestamp) -> impl Iterator<Item = &mut Tally> {
-        self.tallies.iter_mut().filter(move |tally| tally.holds(moment))
+    /// The parts that limits ask for and a request falls into. Empty, it allocates nothing.
+    fn facets_of(&self, about: &About) -> Vec<Facet> {
+        let mut facets = Vec::new();
+        for limit in self.limits.iter().filter(|limit| limit.scope != Scope::All) {
+            facets.extend(about.facet(&limit.scope).filter(|facet| !facets.contains(facet)));
+        }
+        facets
     }
 
-    /// Takes over what the journal says was spent in a window.
-    pub(super) fn recover(&mut self, window: Window, total: &Total, now: Timestamp) {
-        self.roll(now);
-        for tally in self.holding(now).filter(|tally| tally.window == window) {
-            tally.spent = total.spent;
+    fn tallies_mut(&mut self, facet: &Facet) -> Option<&mut Tallies> {
+        match facet {
+            Facet::Whole => Some(&mut self.whole),
+            facet => self.facets.get_mut(facet),
         }
-        if window == Window::Total {
-            (self.overrun, self.settled) = (total.overrun, total.settled);
+    }
+
+    fn facet(&mut self, facet: &Facet, now: Timestamp) -> &mut Tallies {
+        let tallies = self.facets.entry(facet.clone()).or_default();
+        tallies.roll(now, &self.zone);
+        tallies
+    }
+
+    /// Takes over what the journal says about requests that were admitted from some moment on.
+    pub(super) fn recover(&mut self, spent: &Spent, windows: &[Window], now: Timestamp) {
+        self.roll(now);
+        self.whole.recover(windows, spent, now);
+        for facet in self.facets_of(&spent.about) {
+            self.facet(&facet, now).recover(windows, spent, now);
+        }
+        if windows.contains(&Window::Total) {
+            self.overrun += spent.overrun;
+            self.settled += spent.settled;
         }
     }
 
     pub(super) fn totals(&self, account: AccountId, now: Timestamp) -> Totals {
-        let all = self.tally(Window::Total, now);
+        let all = self.tally(&Facet::Whole, Window::Total, now);
         let (overrun, settled) = (self.overrun, self.settled);
         Totals { account, spent: all.spent, reserved: all.reserved, overrun, settled }
     }
+}
+
+/// The order in which limits are checked and shown.
+fn rank(limit: &TenantLimit) -> (Unit, Window, &Scope) {
+    (limit.max.unit(), limit.window, &limit.scope)
 }

@@ -3,78 +3,117 @@
 //! Pure: no I/O, no clock, no dice. Changes go in; what has to be journalled comes out.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::catalog::{Allowance, Prices, WorstCase};
-use crate::tenant::Tenant;
+use crate::tenant::Terms;
 use crate::units::{RequestId, Timestamp, Window};
 
-use super::account::Account;
 use super::open::{Closed, Open, Stage};
 use super::statement::tightest;
-use super::{AccountId, Amounts, Entry, How, LedgerError, Line, Refused, SettlementDetail, Total, Totals};
+use super::tree::{Place, Tree};
+use super::wish::Wish;
+use super::{
+    About, AccountId, Amounts, Entry, How, LedgerError, Line, Refused, SettlementDetail, Spent, Totals,
+    Warning,
+};
 
 /// What is to be set aside, for whom and until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Whose money it is.
+    /// Whose money it is; all ancestors' too.
     pub account: AccountId,
     /// For which request; also the reservation's id.
     pub id: RequestId,
+    /// What the request is about.
+    pub about: About,
     /// How much.
     pub worst: WorstCase,
     /// The prices in force.
     pub prices: Option<Prices>,
+    /// What is posted if nobody comes back to settle it after it was dispatched.
+    pub if_abandoned: IfAbandoned,
     /// Now: the moment of admission.
     pub now: Timestamp,
     /// When nobody will come back for it: the request's deadline and a margin.
     pub expires: Timestamp,
 }
 
+/// What a dispatched reservation is charged that nobody settled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IfAbandoned {
+    /// All of it: whoever serves it may go on, and bill, without us.
+    #[default]
+    PostWhole,
+    /// What was metered last: whoever serves it stops, and its bill too, when we are gone.
+    PostMetered,
+}
+
+/// What an extension brought about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extension {
+    /// What must be journalled before it is used; nothing, before the dispatch.
+    pub entry: Option<Entry>,
+    /// The limits that are nearly used up since.
+    pub warnings: Vec<Warning>,
+}
+
 /// All accounts and all open reservations.
 #[derive(Debug, Default)]
 pub struct Accounts {
-    accounts: HashMap<AccountId, Account>,
+    tree: Tree,
     open: HashMap<RequestId, Open>,
     /// The latest time seen; a clock that is set back does not open old windows again.
     latest: Timestamp,
 }
 
 impl Accounts {
-    /// Puts these tenants and their limits in force. Others may finish what they began and no more.
-    pub fn declare<'a>(&mut self, tenants: impl IntoIterator<Item = &'a Tenant>) {
-        self.accounts.values_mut().for_each(|account| account.limit(None));
-        for tenant in tenants {
-            let account = self.accounts.entry(AccountId::from(tenant)).or_default();
-            account.limit(Some(tenant.limits.clone()));
+    /// Puts these terms in force, and only these. Accounts without terms may finish what they began and no more.
+    pub fn declare<'a>(&mut self, terms: impl IntoIterator<Item = &'a Terms>) {
+        self.tree.withdraw();
+        for terms in terms {
+            let (account, scopes) = self.tree.declare(terms);
+            let mine = self.open.values().filter(|open| terms.account.holds(&open.row.account));
+            for open in mine.filter(|_| !scopes.is_empty()) {
+                account.adopt(&scopes, &open.about, open.held, open.row.admitted);
+            }
         }
     }
 
-    /// Takes over what the journal says was spent in the window that holds `now`.
-    pub fn recover(&mut self, window: Window, totals: &[Total], now: Timestamp) {
+    /// Takes over what the journal says was spent, in these windows that hold `now`.
+    pub fn recover(&mut self, spent: &[Spent], windows: &[Window], now: Timestamp) {
         let now = self.tick(now);
-        for total in totals {
-            self.accounts.entry(total.account.clone()).or_default().recover(window, total, now);
+        for one in spent {
+            let place = self.tree.place(&one.account);
+            self.tree.lineage(place, |account| account.recover(one, windows, now));
         }
     }
 
-    /// Sets the worst case aside under every limit of the account, or under none.
-    pub fn reserve(&mut self, claim: Claim) -> Result<(), Refused> {
+    /// Sets the worst case aside under every limit of the account and its ancestors, or under none. Says which
+    /// limits are nearly used up since.
+    pub fn reserve(&mut self, claim: Claim) -> Result<Vec<Warning>, Refused> {
         let now = self.tick(claim.now);
-        let held = bounded(claim.worst)?;
+        let held = bounded(Amounts::of_request(claim.worst))?;
         if self.open.contains_key(&claim.id) {
             return Err(Refused::Twice(claim.id));
         }
-        let account = declared(&mut self.accounts, &claim.account)?;
-        account.roll(now);
-        account.check(held, now)?;
-        account.reserve(held, now);
-        self.open.insert(claim.id, Open::new(Claim { now, ..claim }, held));
-        Ok(())
+        let place = self.declared(&claim.account)?;
+        let about = &claim.about;
+        let wish = Wish { own: &claim.account, before: None, about, more: held, admitted: now };
+        let warnings = self.tree.grant(place, &wish, now)?;
+        self.open.insert(claim.id, Open::new(Claim { now, ..claim }, place, held));
+        Ok(warnings)
     }
 
-    /// Sets more aside, in the windows of the admission. What comes out must be journalled before it is used.
-    pub fn extend(&mut self, id: RequestId, more: WorstCase) -> Result<Option<Entry>, LedgerError> {
-        let more = bounded(more)?;
+    /// Sets more aside, in the windows of the admission; for another model, if one is named. What comes out must be
+    /// journalled before it is used.
+    pub fn extend(
+        &mut self,
+        id: RequestId,
+        more: WorstCase,
+        model: Option<&Arc<str>>,
+    ) -> Result<Extension, LedgerError> {
+        let more = bounded(Amounts::from(more))?;
         let open = self.open.get_mut(&id).ok_or(Refused::Expired(id))?;
         if open.stage == Stage::Dispatching {
             return Err(LedgerError::NotDispatched(id));
@@ -82,10 +121,19 @@ impl Accounts {
         if (open.held + more) != (open.held + more).clamped() {
             return Err(Refused::TooLarge.into());
         }
-        let account = declared(&mut self.accounts, &open.row.account)?;
-        account.check(more, open.row.admitted).map_err(Refused::Shortfall)?;
-        account.extend(more, open.row.admitted);
-        Ok(open.extend(more))
+        if !self.tree.is_declared(open.place) {
+            return Err(Refused::NoAccount(open.row.account.clone()).into());
+        }
+        let about = About { model: model.or(open.about.model.as_ref()).cloned(), ..open.about.clone() };
+        let (own, before, admitted) = (&open.row.account, Some((&open.about, open.held)), open.row.admitted);
+        let wish = Wish { own, before, about: &about, more, admitted };
+        let warnings = self.tree.grant(open.place, &wish, self.latest)?;
+        Ok(Extension { entry: open.extend(more, about), warnings })
+    }
+
+    fn declared(&self, account: &AccountId) -> Result<Place, Refused> {
+        let place = self.tree.find(account).filter(|place| self.tree.is_declared(*place));
+        place.ok_or_else(|| Refused::NoAccount(account.clone()))
     }
 
     /// Puts off the expiry.
@@ -108,6 +156,11 @@ impl Accounts {
         Ok(())
     }
 
+    /// Notes what was metered so far of a dispatched reservation; what comes out is worth journalling.
+    pub fn meter(&mut self, id: RequestId, spent: Amounts) -> Option<Entry> {
+        self.open.get_mut(&id).and_then(|open| open.meter(spent.clamped()))
+    }
+
     /// Charges what was used. Nothing, for a reservation that is resolved already: the first result stands.
     pub fn settle(
         &mut self,
@@ -124,7 +177,7 @@ impl Accounts {
         self.resolve(id, |open| open.void(at))
     }
 
-    /// Resolves a reservation that nobody settled: posted whole if something may have been sent, else voided.
+    /// Resolves a reservation that nobody settled: posted if something may have been sent, else voided.
     pub fn abandon(&mut self, id: RequestId, at: Timestamp) -> Option<Closed> {
         self.resolve(id, |open| open.abandon(at))
     }
@@ -138,30 +191,26 @@ impl Accounts {
 
     fn resolve(&mut self, id: RequestId, close: impl FnOnce(Open) -> Closed) -> Option<Closed> {
         let open = self.open.remove(&id)?;
-        let (account, admitted, held) = (open.row.account.clone(), open.row.admitted, open.held);
+        let (place, about, admitted, held) = (open.place, open.about.clone(), open.row.admitted, open.held);
         let closed = close(open);
-        let account = self.accounts.entry(account).or_default();
-        account.resolve(admitted, held, closed.spent, closed.how);
+        self.tree.lineage(place, |account| account.resolve(&about, admitted, held, closed.spent, closed.how));
         Some(closed)
     }
 
-    /// What is left under the tightest limit of each unit.
-    pub fn allowance(&self, account: &AccountId, now: Timestamp) -> Allowance {
-        tightest(&self.statement(account, now))
+    /// What is left under the tightest limit of each unit, for requests about this.
+    pub fn allowance(&self, account: &AccountId, about: &About, now: Timestamp) -> Allowance {
+        tightest(self.statement(account, about, now), about)
     }
 
-    /// How every limit of the account stands.
-    pub fn statement(&self, account: &AccountId, now: Timestamp) -> Vec<Line> {
-        let now = now.max(self.latest);
-        self.accounts.get(account).map(|account| account.lines(now)).unwrap_or_default()
+    /// How every limit of the account and its ancestors stands, the root's first; those on each user, for the user
+    /// that requests are about.
+    pub fn statement(&self, account: &AccountId, about: &About, now: Timestamp) -> Vec<Line> {
+        self.tree.lines(account, about, now.max(self.latest))
     }
 
-    /// Every account over all time, limited or not, by name.
+    /// Every account over all time, limited or not, by name. What an account spent, its ancestors spent too.
     pub fn totals(&self) -> Vec<Totals> {
-        let totals = self.accounts.iter().map(|(id, account)| account.totals(id.clone(), self.latest));
-        let mut totals: Vec<Totals> = totals.collect();
-        totals.sort_by(|one, other| one.account.cmp(&other.account));
-        totals
+        self.tree.totals(self.latest)
     }
 
     /// All that is set aside for an open reservation.
@@ -174,21 +223,17 @@ impl Accounts {
         self.open.len()
     }
 
+    /// All that is set aside for open reservations.
+    pub fn reserved(&self) -> Amounts {
+        self.open.values().fold(Amounts::ZERO, |sum, open| sum + open.held)
+    }
+
     fn tick(&mut self, now: Timestamp) -> Timestamp {
         self.latest = self.latest.max(now);
         self.latest
     }
 }
 
-fn bounded(worst: WorstCase) -> Result<Amounts, Refused> {
-    let amounts = Amounts::from(worst);
+fn bounded(amounts: Amounts) -> Result<Amounts, Refused> {
     if amounts == amounts.clamped() { Ok(amounts) } else { Err(Refused::TooLarge) }
-}
-
-fn declared<'a>(
-    accounts: &'a mut HashMap<AccountId, Account>,
-    id: &AccountId,
-) -> Result<&'a mut Account, Refused> {
-    let account = accounts.get_mut(id).filter(|account| account.is_declared());
-    account.ok_or_else(|| Refused::NoAccount(id.clone()))
 }

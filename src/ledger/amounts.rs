@@ -1,66 +1,51 @@
-//! Money and thinking tokens together, and the names of accounts.
+//! What one request takes, in all units that limits count.
 
-use std::fmt;
 use std::ops::{Add, AddAssign};
-use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::catalog::WorstCase;
-use crate::tenant::Tenant;
-use crate::units::{Amount, Money, Tokens, Unit};
+use crate::units::{Amount, Count, Money, Tokens, Unit};
 
-/// The most of either unit in one entry: nine million dollars. More is a broken counter, and sums of
+/// The most of any unit in one entry: nine million dollars. More is a broken counter, and sums of
 /// thousands of such entries still fit the 64 bits of a database.
 const ENTRY_MAX: u64 = 1 << 53;
 
-/// The name of an account; stable across restarts.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct AccountId(Arc<str>);
-
-/// So much money and so many thinking tokens.
+/// So much of everything that is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Amounts {
     /// Money.
     pub money: Money,
     /// Thinking tokens.
     pub thinking: Tokens,
-}
-
-impl AccountId {
-    /// The account of that name.
-    pub fn new(name: impl Into<Arc<str>>) -> AccountId {
-        AccountId(name.into())
-    }
-
-    /// Its name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&Tenant> for AccountId {
-    fn from(tenant: &Tenant) -> AccountId {
-        AccountId(tenant.name.clone())
-    }
-}
-
-impl fmt::Display for AccountId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+    /// Requests.
+    pub requests: Count,
+    /// Tool calls.
+    pub tool_calls: Count,
 }
 
 impl Amounts {
     /// Nothing.
-    pub const ZERO: Amounts = Amounts { money: Money::ZERO, thinking: Tokens::ZERO };
+    pub const ZERO: Amounts = Amounts {
+        money: Money::ZERO,
+        thinking: Tokens::ZERO,
+        requests: Count::ZERO,
+        tool_calls: Count::ZERO,
+    };
 
-    /// The part of it that a unit counts.
+    /// The worst case of one request.
+    pub fn of_request(worst: WorstCase) -> Amounts {
+        Amounts { requests: Count::ONE, ..Amounts::from(worst) }
+    }
+
+    /// The part of it that a unit counts. Requests at once are counted by the requests that are set aside.
     pub fn of(self, unit: Unit) -> Amount {
         match unit {
             Unit::Money => Amount::Money(self.money),
             Unit::Thinking => Amount::Thinking(self.thinking),
+            Unit::Requests => Amount::Requests(self.requests),
+            Unit::ToolCalls => Amount::ToolCalls(self.tool_calls),
+            Unit::Concurrency => Amount::Concurrency(self.requests),
         }
     }
 
@@ -70,26 +55,38 @@ impl Amounts {
         Amounts {
             money: self.money.saturating_sub(other.money),
             thinking: self.thinking.saturating_sub(other.thinking),
+            requests: self.requests.saturating_sub(other.requests),
+            tool_calls: self.tool_calls.saturating_sub(other.tool_calls),
         }
     }
 
     /// The nearest amounts that one entry can hold.
     #[must_use]
     pub(super) fn clamped(self) -> Amounts {
-        Amounts { money: self.money.min(Money(ENTRY_MAX)), thinking: self.thinking.min(Tokens(ENTRY_MAX)) }
+        Amounts {
+            money: self.money.min(Money(ENTRY_MAX)),
+            thinking: self.thinking.min(Tokens(ENTRY_MAX)),
+            requests: self.requests.min(Count(ENTRY_MAX)),
+            tool_calls: self.tool_calls.min(Count(ENTRY_MAX)),
+        }
     }
 }
 
 impl From<WorstCase> for Amounts {
     fn from(worst: WorstCase) -> Amounts {
-        Amounts { money: worst.money, thinking: worst.thinking }
+        Amounts { money: worst.money, thinking: worst.thinking, ..Amounts::ZERO }
     }
 }
 
 impl Add for Amounts {
     type Output = Amounts;
     fn add(self, other: Amounts) -> Amounts {
-        Amounts { money: self.money + other.money, thinking: self.thinking + other.thinking }
+        Amounts {
+            money: self.money + other.money,
+            thinking: self.thinking + other.thinking,
+            requests: self.requests + other.requests,
+            tool_calls: self.tool_calls + other.tool_calls,
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! What every journal must do: one suite for all of them.
 
 use crate::catalog::Prices;
-use crate::units::{Money, Price, RequestId, Timestamp, Tokens};
+use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
 
 use super::{
-    AccountId, Amounts, Dispatched, Entry, Extended, How, Journal, Resolved, SettlementDetail, Total,
+    About, AccountId, Amounts, Dispatched, Entry, Extended, How, IfAbandoned, Journal, Metered, QUARTER,
+    Resolved, SettlementDetail, Spent,
 };
 
 /// Runs the whole suite on an empty journal.
@@ -15,11 +16,14 @@ pub(crate) async fn conforms(journal: &dyn Journal) {
     the_first_resolution_stands(journal).await;
     a_batch_is_taken_whole_or_not_at_all(journal).await;
     sums_are_by_account_and_time_of_admission(journal).await;
+    sums_tell_quarters_of_an_hour_apart(journal).await;
+    sums_tell_models_users_and_tags_apart(journal).await;
+    the_last_metering_counts(journal).await;
     a_large_batch_is_one_commit(journal).await;
 }
 
 pub(crate) fn amounts(money: u64, thinking: u64) -> Amounts {
-    Amounts { money: Money(money), thinking: Tokens(thinking) }
+    Amounts { money: Money(money), thinking: Tokens(thinking), ..Amounts::ZERO }
 }
 
 pub(crate) fn dispatched(account: &str, admitted: i64, held: Amounts) -> Dispatched {
@@ -27,8 +31,11 @@ pub(crate) fn dispatched(account: &str, admitted: i64, held: Amounts) -> Dispatc
     Dispatched {
         id: RequestId::new(),
         account: AccountId::new(account),
-        held,
+        about: About { model: Some("reasoner".into()), ..About::default() },
+        held: Amounts { requests: Count::ONE, ..held },
         prices: Some(Prices { input: price(150_000_000), output: price(600_000_000) }),
+        if_abandoned: IfAbandoned::PostWhole,
+        metered: None,
         admitted: Timestamp(admitted),
         expires: Timestamp(admitted + 60_000),
     }
@@ -36,16 +43,16 @@ pub(crate) fn dispatched(account: &str, admitted: i64, held: Amounts) -> Dispatc
 
 pub(crate) fn resolved(row: &Dispatched, how: How, spent: Amounts) -> Resolved {
     let detail = SettlementDetail {
-        model: Some("reasoner".into()),
         prompt: Tokens(40),
         overhead: Tokens(4),
         solution: Tokens(9),
         other: Tokens(1),
         outcome: "stop".into(),
     };
-    let (id, account, admitted) = (row.id, row.account.clone(), row.admitted);
+    let (id, account, about, admitted) = (row.id, row.account.clone(), row.about.clone(), row.admitted);
+    let requests = if how == How::Voided { Count::ZERO } else { Count::ONE };
     let (at, overrun) = (Timestamp(admitted.0 + 1), spent.saturating_sub(row.held));
-    Resolved { id, account, admitted, at, how, spent, overrun, detail }
+    Resolved { id, account, about, admitted, at, how, spent: Amounts { requests, ..spent }, overrun, detail }
 }
 
 async fn append(journal: &dyn Journal, entries: &[Entry]) {
@@ -55,7 +62,8 @@ async fn append(journal: &dyn Journal, entries: &[Entry]) {
 async fn an_empty_journal_has_nothing(journal: &dyn Journal) {
     append(journal, &[]).await;
     assert_eq!(journal.unresolved().await.unwrap(), []);
-    assert_eq!(journal.spent(Timestamp(i64::MIN)).await.unwrap(), []);
+    assert_eq!(journal.spent(Timestamp(0)).await.unwrap(), []);
+    assert_eq!(journal.balances().await.unwrap(), []);
 }
 
 async fn an_open_reservation_comes_back_as_it_was(journal: &dyn Journal) {
@@ -72,10 +80,14 @@ async fn an_open_reservation_comes_back_as_it_was(journal: &dyn Journal) {
 
 async fn extensions_add_up_once_each(journal: &dyn Journal) {
     let row = dispatched("extended", 1_000, amounts(10, 1));
-    let step = |step, money| Entry::Extended(Extended { id: row.id, step, more: amounts(money, 2) });
+    let step = |step, money| {
+        Entry::Extended(Extended { id: row.id, step, more: amounts(money, 2), model: Some("other".into()) })
+    };
     append(journal, &[step(1, 5), Entry::Dispatched(row.clone())]).await;
     append(journal, &[step(1, 500), step(2, 6)]).await;
-    assert_eq!(journal.unresolved().await.unwrap(), [Dispatched { held: amounts(21, 5), ..row.clone() }]);
+    let held = Amounts { requests: Count::ONE, ..amounts(21, 5) };
+    let about = About { model: Some("other".into()), ..row.about.clone() };
+    assert_eq!(journal.unresolved().await.unwrap(), [Dispatched { held, about, ..row.clone() }]);
     append(journal, &[Entry::Resolved(resolved(&row, How::Expired, amounts(21, 5)))]).await;
 }
 
@@ -84,9 +96,11 @@ async fn the_first_resolution_stands(journal: &dyn Journal) {
     let end = |how, money| Entry::Resolved(resolved(&row, how, amounts(money, 1)));
     append(journal, &[end(How::Settled, 12), Entry::Dispatched(row.clone())]).await;
     append(journal, &[end(How::Settled, 99), end(How::Voided, 0), Entry::Dispatched(row.clone())]).await;
-    let (account, spent) = (AccountId::new("once"), amounts(12, 1));
-    let expected = Total { account, spent, overrun: Money(2), settled: 1 };
-    assert_eq!(total(journal, "once", i64::MIN).await, Some(expected));
+    let (account, about) = (AccountId::new("once"), row.about.clone());
+    let spent = Amounts { requests: Count::ONE, ..amounts(12, 1) };
+    let since = Timestamp(i64::MIN);
+    let expected = Spent { account, about, since, spent, overrun: Money(2), settled: 1 };
+    assert_eq!(balance(journal, "once").await, [expected]);
 }
 
 async fn a_batch_is_taken_whole_or_not_at_all(journal: &dyn Journal) {
@@ -106,12 +120,67 @@ async fn sums_are_by_account_and_time_of_admission(journal: &dyn Journal) {
         entries.push(Entry::Dispatched(row));
     }
     append(journal, &entries).await;
-    let money = async |account, since| total(journal, account, since).await.map(|total| total.spent.money.0);
-    assert_eq!(money("a", i64::MIN).await, Some(3));
-    assert_eq!(money("a", 5_001).await, Some(2));
-    assert_eq!(money("a", 6_000).await, Some(2), "the moment itself belongs to the window");
-    assert_eq!(money("a", 6_001).await, None);
-    assert_eq!(money("b", 0).await, Some((1 << 53) + 1));
+    let money = async |account, since| {
+        let spent = journal.spent(Timestamp(since)).await.unwrap();
+        let mine = spent.into_iter().filter(|spent| spent.account.as_str() == account);
+        mine.map(|spent| (spent.since.0, spent.spent.money.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(money("a", 0).await, [(0, 3)]);
+    assert_eq!(money("a", 5_001).await, [(5_001, 2)]);
+    assert_eq!(money("a", 6_000).await, [(6_000, 2)], "the moment itself belongs to the window");
+    assert_eq!(money("a", 6_001).await, []);
+    assert_eq!(money("b", 0).await, [(0, (1 << 53) + 1)]);
+    assert_eq!(balance(journal, "b").await[0].spent.money, Money((1 << 53) + 1));
+}
+
+async fn sums_tell_quarters_of_an_hour_apart(journal: &dyn Journal) {
+    let mut entries = Vec::new();
+    for (admitted, how) in
+        [(0, How::Settled), (QUARTER - 1, How::Expired), (QUARTER, How::Settled), (QUARTER, How::Voided)]
+    {
+        let row = dispatched("quarters", 10 * QUARTER + admitted, amounts(5, 0));
+        let spent = if how == How::Voided { Amounts::ZERO } else { amounts(5, 0) };
+        entries.push(Entry::Resolved(resolved(&row, how, spent)));
+        entries.push(Entry::Dispatched(row));
+    }
+    append(journal, &entries).await;
+    let spent = journal.spent(Timestamp(0)).await.unwrap();
+    let mine = spent.into_iter().filter(|spent| spent.account.as_str() == "quarters");
+    let sums: Vec<_> = mine
+        .map(|one| (one.since.0 / QUARTER, one.spent.money.0, one.spent.requests.0, one.settled))
+        .collect();
+    assert_eq!(sums, [(10, 10, 2, 1), (11, 5, 1, 1)]);
+}
+
+async fn sums_tell_models_users_and_tags_apart(journal: &dyn Journal) {
+    let about = |user: Option<&str>, tag: Option<&str>| About {
+        model: Some("m".into()),
+        user: user.map(Into::into),
+        tag: tag.map(Into::into),
+    };
+    let kinds =
+        [about(None, None), about(Some(""), None), about(Some("u"), None), about(Some("u"), Some("t"))];
+    let mut entries = Vec::new();
+    for about in kinds.iter().chain(&kinds[2..]) {
+        let row = Dispatched { about: about.clone(), ..dispatched("about", 1_000, amounts(5, 0)) };
+        entries.push(Entry::Resolved(resolved(&row, How::Settled, amounts(5, 0))));
+        entries.push(Entry::Dispatched(row));
+    }
+    append(journal, &entries).await;
+    let sums: Vec<_> =
+        balance(journal, "about").await.into_iter().map(|one| (one.about, one.settled)).collect();
+    assert_eq!(sums, kinds.into_iter().zip([1, 1, 2, 2]).collect::<Vec<_>>());
+}
+
+async fn the_last_metering_counts(journal: &dyn Journal) {
+    let row =
+        Dispatched { if_abandoned: IfAbandoned::PostMetered, ..dispatched("metered", 1_000, amounts(10, 1)) };
+    let step = |step, money| Entry::Metered(Metered { id: row.id, step, spent: amounts(money, 1) });
+    append(journal, &[step(2, 7), Entry::Dispatched(row.clone()), step(1, 3)]).await;
+    append(journal, &[step(2, 99)]).await;
+    let metered = Some(amounts(7, 1));
+    assert_eq!(journal.unresolved().await.unwrap(), [Dispatched { metered, ..row.clone() }]);
+    append(journal, &[Entry::Resolved(resolved(&row, How::Expired, amounts(7, 1)))]).await;
 }
 
 async fn a_large_batch_is_one_commit(journal: &dyn Journal) {
@@ -121,10 +190,10 @@ async fn a_large_batch_is_one_commit(journal: &dyn Journal) {
     let ends = rows.iter().map(|row| Entry::Resolved(resolved(row, How::Settled, amounts(1, 1))));
     append(journal, &ends.collect::<Vec<_>>()).await;
     assert_eq!(journal.unresolved().await.unwrap(), []);
-    assert_eq!(total(journal, "large", 0).await.map(|total| total.settled), Some(3_000));
+    assert_eq!(balance(journal, "large").await[0].settled, 3_000);
 }
 
-async fn total(journal: &dyn Journal, account: &str, since: i64) -> Option<Total> {
-    let totals = journal.spent(Timestamp(since)).await.unwrap();
-    totals.into_iter().find(|total| total.account.as_str() == account)
+async fn balance(journal: &dyn Journal, account: &str) -> Vec<Spent> {
+    let balances = journal.balances().await.unwrap();
+    balances.into_iter().filter(|spent| spent.account.as_str() == account).collect()
 }

@@ -1,11 +1,13 @@
 //! Where entries become durable, behind a trait. Entries are immutable and never deleted.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 
 use crate::catalog::Prices;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
-use super::{AccountId, Amounts, JournalError};
+use super::{About, AccountId, Amounts, IfAbandoned, JournalError};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub enum Entry {
     Dispatched(Dispatched),
     /// More was set aside for it.
     Extended(Extended),
+    /// So much of it was used so far.
+    Metered(Metered),
     /// It was resolved.
     Resolved(Resolved),
 }
@@ -25,10 +29,16 @@ pub struct Dispatched {
     pub id: RequestId,
     /// Whose.
     pub account: AccountId,
+    /// What it is about.
+    pub about: About,
     /// What was set aside for it until then.
     pub held: Amounts,
     /// The prices in force, at which it will be settled.
     pub prices: Option<Prices>,
+    /// What it is charged if nobody settles it.
+    pub if_abandoned: IfAbandoned,
+    /// What was used of it when it was last looked at; nothing, at the dispatch.
+    pub metered: Option<Amounts>,
     /// When it was admitted: the moment that says to which windows it belongs.
     pub admitted: Timestamp,
     /// When it expires unless renewed.
@@ -44,6 +54,19 @@ pub struct Extended {
     pub step: u32,
     /// How much more.
     pub more: Amounts,
+    /// Which model serves it from then on.
+    pub model: Option<Arc<str>>,
+}
+
+/// What was used of a reservation while it runs. Of several the last one counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metered {
+    /// Which reservation.
+    pub id: RequestId,
+    /// Counts them.
+    pub step: u32,
+    /// All that was used until then.
+    pub spent: Amounts,
 }
 
 /// How a reservation was resolved.
@@ -64,6 +87,8 @@ pub struct Resolved {
     pub id: RequestId,
     /// Whose.
     pub account: AccountId,
+    /// What it was about in the end.
+    pub about: About,
     /// When it was admitted.
     pub admitted: Timestamp,
     /// When it was resolved.
@@ -81,8 +106,6 @@ pub struct Resolved {
 /// What was done for the money.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettlementDetail {
-    /// Who did it; nobody, where nothing was sent.
-    pub model: Option<std::sync::Arc<str>>,
     /// Prompt tokens as billed.
     pub prompt: Tokens,
     /// Tags, hand-off and end of text.
@@ -95,31 +118,43 @@ pub struct SettlementDetail {
     pub outcome: std::borrow::Cow<'static, str>,
 }
 
-/// What an account spent on requests that were admitted since some moment.
+/// What an account spent on some of its requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Total {
-    /// Whose.
+pub struct Spent {
+    /// Whose; its ancestors' sums are not in it.
     pub account: AccountId,
-    /// What it was charged.
+    /// What those requests were about.
+    pub about: About,
+    /// They were admitted at this moment or later, within the same quarter of an hour.
+    pub since: Timestamp,
+    /// What they were charged.
     pub spent: Amounts,
     /// What of that was more money than reserved.
     pub overrun: Money,
-    /// How many of its requests were settled; neither voided nor expired.
+    /// How many of them were settled; neither voided nor expired.
     pub settled: u64,
 }
 
 /// A durable list of entries. `conformance` says in tests what one must do.
 pub trait Journal: Send + Sync {
-    /// Makes all entries durable, or none. An entry that is there already (by its reservation, its kind and, for
-    /// extensions, its step) is left as it is, so that appending again is safe after any failure.
+    /// Makes all entries durable, or none. An entry that is there already (by its reservation, its kind and, where it has one,
+    /// its step) is left as it is, so that appending again is safe after any failure.
     fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>>;
 
-    /// The dispatched reservations that are not resolved, with all that was set aside for each.
+    /// The dispatched reservations that are not resolved, with all that was set aside for each, what was metered last,
+    /// and the model that it came to.
     fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>>;
 
-    /// What each account spent on requests admitted at `since` or later.
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Total>, JournalError>>;
+    /// What each account spent on requests admitted at `since` or later, by the quarter of an hour of the admission:
+    /// no time zone's days begin elsewhere.
+    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>>;
+
+    /// What each account spent over all time; `since` in it is the beginning of time.
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>>;
 }
+
+/// The quarter of an hour that holds a moment, in milliseconds.
+pub const QUARTER: i64 = 15 * 60 * 1000;
 
 impl Entry {
     /// Which reservation it is about.
@@ -127,15 +162,9 @@ impl Entry {
         match self {
             Entry::Dispatched(dispatched) => dispatched.id,
             Entry::Extended(extended) => extended.id,
+            Entry::Metered(metered) => metered.id,
             Entry::Resolved(resolved) => resolved.id,
         }
-    }
-}
-
-impl Total {
-    /// An account that spent nothing.
-    pub fn of(account: AccountId) -> Total {
-        Total { account, spent: Amounts::ZERO, overrun: Money::ZERO, settled: 0 }
     }
 }
 
@@ -146,6 +175,25 @@ impl How {
             How::Settled => "settled",
             How::Voided => "voided",
             How::Expired => "expired",
+        }
+    }
+}
+
+impl IfAbandoned {
+    /// The word for it in the journal.
+    pub fn word(self) -> &'static str {
+        match self {
+            IfAbandoned::PostWhole => "whole",
+            IfAbandoned::PostMetered => "metered",
+        }
+    }
+
+    /// What a word of the journal means; whatever is not known is posted whole.
+    pub fn of_word(word: &str) -> IfAbandoned {
+        if word == IfAbandoned::PostMetered.word() {
+            IfAbandoned::PostMetered
+        } else {
+            IfAbandoned::PostWhole
         }
     }
 }

@@ -2,20 +2,27 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::catalog::{Allowance, WorstCase};
 use crate::tasks::Tasks;
-use crate::tenant::Tenant;
-use crate::units::{Money, RequestId, Timestamp};
+use crate::tenant::Terms;
+use crate::units::{Count, Money, RequestId, Timestamp, Window, Zone};
 
-use super::account::WINDOWS;
+use super::open::abandoned_charge;
 use super::queue::{Answer, OnFailure, Queue};
 use super::writer::Writer;
 use super::{
-    AccountId, Accounts, Amounts, Claim, Closed, Dispatched, Entry, How, Journal, JournalError, LedgerError,
-    LedgerStats, Line, Observer, Refused, Reservation, Resolved, Settings, SettlementDetail, Settling,
-    Totals,
+    About, AccountId, Accounts, Amounts, Claim, Closed, Dispatched, Entry, Extension, How, Journal,
+    JournalError, LedgerError, LedgerStats, Line, Observer, Refused, Reservation, Resolved, Settings,
+    SettlementDetail, Settling, Totals, Warning,
 };
+
+/// Longer than any month of any time zone.
+const MONTH_MAX: Duration = Duration::from_secs(33 * 24 * 3600);
+
+/// The windows whose beginnings are quarters of an hour, wherever the account's clock is.
+const LONG_WINDOWS: [Window; 4] = [Window::Hour, Window::Day, Window::Week, Window::Month];
 
 /// The ledger. Clones share it.
 #[derive(Clone)]
@@ -32,32 +39,34 @@ struct Inner {
 }
 
 impl Ledger {
-    /// Opens the books: posts whole what was dispatched and never resolved, and sums up what was spent.
-    ///
-    /// No account may reserve before it is declared.
+    /// Opens the books: posts what was dispatched and never resolved, and sums up what was spent under these terms.
     pub async fn open(
         tasks: &Tasks,
         journal: Arc<dyn Journal>,
         observer: Arc<dyn Observer>,
         settings: Settings,
+        terms: &[Terms],
         now: Timestamp,
     ) -> Result<Ledger, LedgerError> {
-        let accounts = recover(&*journal, settings.batch_max, now).await?;
+        let accounts = recover(&*journal, settings.batch_max, terms, now).await?;
         let queue = Arc::new(Queue::new(settings));
         let writer = Writer { queue: queue.clone(), journal, observer: observer.clone(), settings };
         tasks.spawn(writer.run(tasks.clone()));
         Ok(Ledger { inner: Arc::new(Inner { accounts: Mutex::new(accounts), queue, observer, settings }) })
     }
 
-    /// Puts these tenants and their limits in force, at once. Others may finish what they began and no more.
-    pub fn declare<'a>(&self, tenants: impl IntoIterator<Item = &'a Tenant>) {
-        self.accounts().declare(tenants);
+    /// Puts these terms in force, at once. Accounts without terms may finish what they began and no more. A limit on a
+    /// model, a user or a tag that nothing limited before counts what is open now and what comes; what was spent before
+    /// it is known after the next start.
+    pub fn declare<'a>(&self, terms: impl IntoIterator<Item = &'a Terms>) {
+        self.accounts().declare(terms);
     }
 
-    /// Sets the worst case aside in memory, under every limit of the account or under none.
+    /// Sets the worst case aside in memory, under every limit of the account and its ancestors or under none.
     pub fn reserve(&self, claim: Claim) -> Result<Reservation, Refused> {
         let (id, prices) = (claim.id, claim.prices);
-        self.accounts().reserve(claim)?;
+        let warnings = self.accounts().reserve(claim)?;
+        self.warn(&warnings);
         Ok(Reservation::new(self.clone(), id, prices))
     }
 
@@ -75,18 +84,24 @@ impl Ledger {
     }
 
     /// What is left under the tightest limit of each unit.
-    pub fn allowance(&self, account: &AccountId, now: Timestamp) -> Allowance {
-        self.accounts().allowance(account, now)
+    pub fn allowance(&self, account: &AccountId, about: &About, now: Timestamp) -> Allowance {
+        self.accounts().allowance(account, about, now)
     }
 
-    /// How every limit of the account stands.
-    pub fn statement(&self, account: &AccountId, now: Timestamp) -> Vec<Line> {
-        self.accounts().statement(account, now)
+    /// How every limit of the account and its ancestors stands, the root's first; those on each user, for the one that
+    /// requests are about.
+    pub fn statement(&self, account: &AccountId, about: &About, now: Timestamp) -> Vec<Line> {
+        self.accounts().statement(account, about, now)
     }
 
     /// Every account over all time, by name.
     pub fn totals(&self) -> Vec<Totals> {
         self.accounts().totals()
+    }
+
+    /// All that is set aside now.
+    pub fn reserved(&self) -> Amounts {
+        self.accounts().reserved()
     }
 
     /// How many reservations are open.
@@ -120,11 +135,29 @@ impl Ledger {
     }
 
     /// Sets more aside; what has to be awaited, if the reservation is dispatched.
-    pub(super) fn extend(&self, id: RequestId, more: WorstCase) -> Result<Option<Answer>, LedgerError> {
+    pub(super) fn extend(
+        &self,
+        id: RequestId,
+        more: WorstCase,
+        model: Option<&Arc<str>>,
+    ) -> Result<Option<Answer>, LedgerError> {
         let mut accounts = self.accounts();
         self.inner.queue.admit()?;
-        let entry = accounts.extend(id, more)?;
-        Ok(entry.map(|entry| self.inner.queue.push(vec![entry], OnFailure::Tell)))
+        let Extension { entry, warnings } = accounts.extend(id, more, model)?;
+        let answer = entry.map(|entry| self.inner.queue.push(vec![entry], OnFailure::Tell));
+        drop(accounts);
+        self.warn(&warnings);
+        Ok(answer)
+    }
+
+    /// Queues a note of what was used so far; where the journal stalls, there is none.
+    pub(super) fn meter(&self, id: RequestId, spent: Amounts) {
+        let mut accounts = self.accounts();
+        if self.inner.queue.admit().is_ok()
+            && let Some(entry) = accounts.meter(id, spent)
+        {
+            drop(self.inner.queue.push(vec![entry], OnFailure::Tell));
+        }
     }
 
     pub(super) fn renew(&self, id: RequestId, expires: Timestamp) -> Result<(), LedgerError> {
@@ -156,13 +189,21 @@ impl Ledger {
         Settling::new(closed.map_or(Money::ZERO, |closed| closed.overrun.money), answer)
     }
 
+    fn warn(&self, warnings: &[Warning]) {
+        for warning in warnings {
+            let Line { limit, spent, reserved, max, .. } = &warning.line;
+            tracing::warn!(%limit, %spent, %reserved, %max, "a limit is nearly used up");
+            self.inner.observer.warned(warning);
+        }
+    }
+
     fn tell(&self, closed: &Closed) {
         if closed.overrun != Amounts::ZERO {
             let (request, overrun) = (closed.id, closed.overrun);
             tracing::error!(%request, ?overrun, "an upstream took more than was reserved for it");
         }
         if closed.how == How::Expired {
-            tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted whole");
+            tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted");
         }
         self.inner.observer.resolved(closed);
     }
@@ -180,25 +221,37 @@ impl Drop for Inner {
     }
 }
 
-async fn recover(journal: &dyn Journal, batch_max: usize, now: Timestamp) -> Result<Accounts, JournalError> {
+async fn recover(
+    journal: &dyn Journal,
+    batch_max: usize,
+    terms: &[Terms],
+    now: Timestamp,
+) -> Result<Accounts, JournalError> {
     let abandoned = journal.unresolved().await?;
     if !abandoned.is_empty() {
-        tracing::warn!(count = abandoned.len(), "posting whole what was dispatched and never settled");
+        tracing::warn!(count = abandoned.len(), "posting what was dispatched and never settled");
     }
-    let entries: Vec<Entry> = abandoned.into_iter().map(|row| posted_whole(row, now)).collect();
+    let entries: Vec<Entry> = abandoned.into_iter().map(|row| posted(row, now)).collect();
     for batch in entries.chunks(batch_max.max(1)) {
         journal.append(batch).await?;
     }
     let mut accounts = Accounts::default();
-    for window in WINDOWS {
-        accounts.recover(window, &journal.spent(window.start(now)).await?, now);
-    }
+    accounts.declare(terms);
+    accounts.recover(&journal.balances().await?, &[Window::Total], now);
+    accounts.recover(&journal.spent(before(now, MONTH_MAX)).await?, &LONG_WINDOWS, now);
+    let minute = Window::Minute.start(now, &Zone::UTC);
+    accounts.recover(&journal.spent(minute).await?, &[Window::Minute], now);
     Ok(accounts)
 }
 
-fn posted_whole(row: Dispatched, at: Timestamp) -> Entry {
-    let Dispatched { id, account, held, admitted, .. } = row;
-    let (how, overrun) = (How::Expired, Amounts::ZERO);
-    let detail = SettlementDetail::abandoned();
-    Entry::Resolved(Resolved { id, account, admitted, at, how, spent: held, overrun, detail })
+fn before(now: Timestamp, long: Duration) -> Timestamp {
+    Timestamp(now.0.saturating_sub(i64::try_from(long.as_millis()).unwrap_or(i64::MAX)))
+}
+
+fn posted(row: Dispatched, at: Timestamp) -> Entry {
+    let spent = Amounts { requests: Count::ONE, ..abandoned_charge(row.if_abandoned, row.held, row.metered) };
+    let overrun = Amounts { requests: Count::ZERO, ..spent }.saturating_sub(row.held);
+    let Dispatched { id, account, about, admitted, .. } = row;
+    let (how, detail) = (How::Expired, SettlementDetail::abandoned());
+    Entry::Resolved(Resolved { id, account, about, admitted, at, how, spent, overrun, detail })
 }

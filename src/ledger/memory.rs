@@ -6,9 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::units::{RequestId, Timestamp};
+use crate::units::{Money, RequestId, Timestamp};
 
-use super::{Dispatched, Entry, Extended, How, Journal, JournalError, Resolved, Total};
+use super::{
+    Amounts, Dispatched, Entry, Extended, How, Journal, JournalError, Metered, QUARTER, Resolved, Spent,
+};
 
 /// A journal in memory. It keeps all that it is given, so it grows with every request.
 #[derive(Debug, Default)]
@@ -20,6 +22,7 @@ pub struct MemoryJournal {
 struct Rows {
     dispatched: BTreeMap<RequestId, Dispatched>,
     extended: BTreeMap<(RequestId, u32), Extended>,
+    metered: BTreeMap<(RequestId, u32), Metered>,
     resolved: BTreeMap<RequestId, Resolved>,
 }
 
@@ -48,30 +51,46 @@ impl Rows {
         match entry {
             Entry::Dispatched(row) => drop(self.dispatched.entry(row.id).or_insert(row)),
             Entry::Extended(row) => drop(self.extended.entry((row.id, row.step)).or_insert(row)),
+            Entry::Metered(row) => drop(self.metered.entry((row.id, row.step)).or_insert(row)),
             Entry::Resolved(row) => drop(self.resolved.entry(row.id).or_insert(row)),
         }
     }
 
-    fn with_extensions(&self, row: &Dispatched) -> Dispatched {
-        let steps = self.extended.range((row.id, 0)..=(row.id, u32::MAX));
-        let held = steps.fold(row.held, |held, (_, step)| held + step.more);
-        Dispatched { held, ..row.clone() }
+    fn as_it_came_to_be(&self, row: &Dispatched) -> Dispatched {
+        let mut now = row.clone();
+        for step in self.extended.range((row.id, 0)..=(row.id, u32::MAX)).map(|(_, step)| step) {
+            now.held += step.more;
+            now.about.model.clone_from(&step.model);
+        }
+        let last = self.metered.range((row.id, 0)..=(row.id, u32::MAX)).next_back();
+        now.metered = last.map(|(_, metered)| metered.spent);
+        now
     }
 
     fn unresolved(&self) -> Vec<Dispatched> {
         let open = self.dispatched.values().filter(|row| !self.resolved.contains_key(&row.id));
-        open.map(|row| self.with_extensions(row)).collect()
+        open.map(|row| self.as_it_came_to_be(row)).collect()
     }
 
-    fn spent(&self, since: Timestamp) -> Vec<Total> {
-        let mut totals = BTreeMap::new();
+    /// Sums by account, what it was about, and the beginning that `bucket` gives a moment.
+    fn sums(&self, since: Timestamp, bucket: impl Fn(Timestamp) -> Timestamp) -> Vec<Spent> {
+        let mut sums = BTreeMap::new();
         for row in self.resolved.values().filter(|row| row.admitted >= since) {
-            let total = totals.entry(row.account.clone()).or_insert_with(|| Total::of(row.account.clone()));
-            total.spent += row.spent;
-            total.overrun += row.overrun.money;
-            total.settled += u64::from(row.how == How::Settled);
+            let key = (row.account.clone(), row.about.clone(), bucket(row.admitted));
+            let sum = sums.entry(key).or_insert((Amounts::ZERO, Money::ZERO, 0));
+            sum.0 += row.spent;
+            sum.1 += row.overrun.money;
+            sum.2 += u64::from(row.how == How::Settled);
         }
-        totals.into_values().collect()
+        let row = |((account, about, since), (spent, overrun, settled))| Spent {
+            account,
+            about,
+            since,
+            spent,
+            overrun,
+            settled,
+        };
+        sums.into_iter().map(row).collect()
     }
 }
 
@@ -90,7 +109,13 @@ impl Journal for MemoryJournal {
         async { Ok(self.rows().unresolved()) }.boxed()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Total>, JournalError>> {
-        async move { Ok(self.rows().spent(since)) }.boxed()
+    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        let quarter = move |moment: Timestamp| Timestamp(moment.0.div_euclid(QUARTER) * QUARTER).max(since);
+        async move { Ok(self.rows().sums(since, quarter)) }.boxed()
+    }
+
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        let always = Timestamp(i64::MIN);
+        async move { Ok(self.rows().sums(always, |_| always)) }.boxed()
     }
 }

@@ -21,16 +21,23 @@ mod settings;
 mod statement;
 mod tally;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+mod tree;
+mod wish;
 mod writer;
 
-pub use accounts::{Accounts, Claim};
-pub use amounts::{AccountId, Amounts};
+pub use accounts::{Accounts, Claim, Extension, IfAbandoned};
+pub use amounts::Amounts;
 pub use error::{JournalError, LedgerError, Refused, Shortfall};
-pub use journal::{Dispatched, Entry, Extended, How, Journal, Resolved, SettlementDetail, Total};
+pub use journal::{
+    Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,
+};
 pub use ledger::Ledger;
 pub use memory::MemoryJournal;
 pub use open::Closed;
 pub use reservation::{Receipt, Reservation, Settling};
 pub use settings::{LedgerStats, Observer, Settings};
-pub use statement::{Line, Totals};
+pub use statement::{Line, Totals, Warning};
+pub use wish::About;
+
+pub use crate::units::AccountId;

@@ -1,8 +1,10 @@
 //! An open reservation, and what comes out when it is closed.
 
-use crate::units::{RequestId, Timestamp};
+use crate::units::{Count, RequestId, Timestamp};
 
-use super::{Amounts, Claim, Dispatched, Entry, Extended, How, Resolved, SettlementDetail};
+use super::accounts::IfAbandoned;
+use super::tree::Place;
+use super::{About, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail};
 
 /// How far a reservation got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +22,17 @@ pub(super) enum Stage {
 pub(super) struct Open {
     /// Its row in the journal; `held` in it is what was set aside until the dispatch.
     pub(super) row: Dispatched,
+    /// Where its account stands.
+    pub(super) place: Place,
+    /// What it is about now; another model may have taken over since the dispatch.
+    pub(super) about: About,
     /// All that is set aside, extensions included.
     pub(super) held: Amounts,
     pub(super) expires: Timestamp,
     pub(super) stage: Stage,
     step: u32,
+    /// What was used when it was last looked at, and how often that was.
+    metered: Option<(u32, Amounts)>,
 }
 
 /// A reservation that was just resolved.
@@ -32,6 +40,8 @@ pub(super) struct Open {
 pub struct Closed {
     /// Which one.
     pub id: RequestId,
+    /// What it was about.
+    pub about: About,
     /// How.
     pub how: How,
     /// What it is charged.
@@ -43,10 +53,20 @@ pub struct Closed {
 }
 
 impl Open {
-    pub(super) fn new(claim: Claim, held: Amounts) -> Open {
-        let Claim { account, id, prices, now, expires, .. } = claim;
-        let row = Dispatched { id, account, held, prices, admitted: now, expires };
-        Open { row, held, expires, stage: Stage::Reserved, step: 0 }
+    pub(super) fn new(claim: Claim, place: Place, held: Amounts) -> Open {
+        let Claim { account, id, about, prices, if_abandoned, now, expires, .. } = claim;
+        let row = Dispatched {
+            id,
+            account,
+            about: about.clone(),
+            held,
+            prices,
+            if_abandoned,
+            metered: None,
+            admitted: now,
+            expires,
+        };
+        Open { row, place, about, held, expires, stage: Stage::Reserved, step: 0, metered: None }
     }
 
     pub(super) fn dispatch(&mut self) -> Entry {
@@ -57,13 +77,27 @@ impl Open {
         Entry::Dispatched(self.row.clone())
     }
 
-    pub(super) fn extend(&mut self, more: Amounts) -> Option<Entry> {
+    pub(super) fn extend(&mut self, more: Amounts, about: About) -> Option<Entry> {
         self.held += more;
+        self.about = about;
         if self.stage == Stage::Reserved {
+            self.row.about = self.about.clone();
             return None;
         }
         self.step += 1;
-        Some(Entry::Extended(Extended { id: self.row.id, step: self.step, more }))
+        let model = self.about.model.clone();
+        Some(Entry::Extended(Extended { id: self.row.id, step: self.step, more, model }))
+    }
+
+    /// Nothing, where that was known or nothing can have been used.
+    pub(super) fn meter(&mut self, spent: Amounts) -> Option<Entry> {
+        let last = self.metered.map(|(_, spent)| spent);
+        if self.stage != Stage::Dispatched || last == Some(spent) {
+            return None;
+        }
+        let step = self.metered.map_or(1, |(step, _)| step + 1);
+        self.metered = Some((step, spent));
+        Some(Entry::Metered(Metered { id: self.row.id, step, spent }))
     }
 
     pub(super) fn void(self, at: Timestamp) -> Closed {
@@ -75,8 +109,9 @@ impl Open {
         if self.stage != Stage::Dispatched {
             return self.void(at);
         }
-        let (held, detail) = (self.held, SettlementDetail::abandoned());
-        self.close(How::Expired, held, detail, at)
+        let metered = self.metered.map(|(_, spent)| spent);
+        let spent = abandoned_charge(self.row.if_abandoned, self.held, metered);
+        self.close(How::Expired, spent, SettlementDetail::abandoned(), at)
     }
 
     pub(super) fn close(
@@ -86,18 +121,33 @@ impl Open {
         detail: SettlementDetail,
         at: Timestamp,
     ) -> Closed {
-        let (id, overrun) = (self.row.id, spent.saturating_sub(self.held));
+        let requests = if how == How::Voided { Count::ZERO } else { Count::ONE };
+        let spent = Amounts { requests, ..spent };
+        let (id, overrun) =
+            (self.row.id, Amounts { requests: Count::ZERO, ..spent }.saturating_sub(self.held));
         let mut entries = Vec::new();
         // A row that may have got lost is journalled again, before the end that refers to it.
         if self.stage == Stage::Dispatching || (self.stage == Stage::Reserved && how != How::Voided) {
             entries.push(self.dispatch());
         }
         if self.stage != Stage::Reserved {
-            let Dispatched { account, admitted, .. } = self.row;
-            let resolved = Resolved { id, account, admitted, at, how, spent, overrun, detail };
+            let (account, admitted, about) = (self.row.account, self.row.admitted, self.about.clone());
+            let resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
             entries.push(Entry::Resolved(resolved));
         }
-        Closed { id, how, spent, overrun, entries }
+        Closed { id, about: self.about, how, spent, overrun, entries }
+    }
+}
+
+/// What is charged for a dispatched reservation that nobody settled.
+pub(super) fn abandoned_charge(
+    if_abandoned: IfAbandoned,
+    held: Amounts,
+    metered: Option<Amounts>,
+) -> Amounts {
+    match (if_abandoned, metered) {
+        (IfAbandoned::PostMetered, Some(spent)) => spent,
+        (IfAbandoned::PostMetered, None) | (IfAbandoned::PostWhole, _) => held,
     }
 }
 

@@ -78,7 +78,7 @@ impl Queue {
             match entry {
                 Entry::Dispatched(row) => drop(state.unresolved.insert(row.id)),
                 Entry::Resolved(row) => drop(state.unresolved.remove(&row.id)),
-                Entry::Extended(_) => {}
+                Entry::Extended(_) | Entry::Metered(_) => {}
             }
         }
         state.stats.pending += usize::from(on_failure == OnFailure::Retry);

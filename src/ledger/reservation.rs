@@ -1,6 +1,7 @@
 //! The guard of what was set aside, and what becomes of it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::catalog::{Prices, WorstCase};
@@ -65,14 +66,20 @@ impl Reservation {
         self.ledger.dispatched(self.id)
     }
 
-    /// Sets more aside, durably where it is dispatched already.
+    /// Sets more aside, durably where it is dispatched already; for another model, if one is named: all of it moves
+    /// under that model's limits.
     ///
     /// If only the journal fails, the money stays set aside, since the row may be durable; it must not be used.
-    pub async fn extend(&mut self, more: WorstCase) -> Result<(), LedgerError> {
-        match self.ledger.extend(self.id, more)? {
+    pub async fn extend(&mut self, more: WorstCase, model: Option<&Arc<str>>) -> Result<(), LedgerError> {
+        match self.ledger.extend(self.id, more, model)? {
             Some(answer) => self.ledger.durable(answer).await,
             None => Ok(()),
         }
+    }
+
+    /// Notes what was used so far, for the case that nobody comes back to settle it. Never waits.
+    pub fn meter(&self, cost: Money, thinking: Tokens) {
+        self.ledger.meter(self.id, Amounts { money: cost, thinking, ..Amounts::ZERO });
     }
 
     /// Puts off the expiry.
@@ -83,7 +90,7 @@ impl Reservation {
     /// Charges what was used. Balances change at once; it cannot fail.
     pub fn settle(mut self, cost: Money, thinking: Tokens, detail: SettlementDetail) -> Settling {
         self.is_open = false;
-        let spent = Amounts { money: cost, thinking };
+        let spent = Amounts { money: cost, thinking, ..Amounts::ZERO };
         self.ledger.resolve(|accounts| accounts.settle(self.id, spent, detail, Timestamp::now()))
     }
 

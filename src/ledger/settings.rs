@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Closed, JournalError};
+use super::{Closed, JournalError, Warning};
 
 /// The limits of the ledger's own machinery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,11 @@ pub trait Observer: Send + Sync {
     /// A commit failed.
     fn failed(&self, error: &JournalError) {
         let _ = error;
+    }
+
+    /// A limit is nearly used up.
+    fn warned(&self, warning: &Warning) {
+        let _ = warning;
     }
 
     /// A reservation was resolved.

@@ -1,12 +1,12 @@
 //! How an account stands, for those who ask.
 
 use crate::catalog::{Allowance, Left};
-use crate::units::{Amount, Limit, Money, Timestamp};
+use crate::units::{Amount, Facet, Limit, Money, Timestamp};
 
-use super::{AccountId, Amounts};
+use super::{About, AccountId, Amounts};
 
 /// How one limit stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// Which limit it is.
     pub limit: Limit,
@@ -37,19 +37,35 @@ pub struct Totals {
     pub settled: u64,
 }
 
-/// The least of what these limits leave.
-pub(super) fn tightest(lines: &[Line]) -> Allowance {
+/// A limit that is nearly used up; told once in each window, before anything is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Whose limit it is.
+    pub account: AccountId,
+    /// How it stands.
+    pub line: Line,
+}
+
+/// The least of what these limits leave to requests about this; what they leave to one model, by model.
+pub(super) fn tightest(lines: Vec<Line>, about: &About) -> Allowance {
     let mut allowance = Allowance::default();
     for line in lines {
+        let purse = match &line.limit.facet {
+            Facet::Model(name) => allowance.models.entry(name.clone()).or_default(),
+            Facet::Tag(tag) if about.tag.as_ref() != Some(tag) => continue,
+            _ => &mut allowance.purse,
+        };
         match line.left {
-            Amount::Money(amount) => tighten(&mut allowance.money, line, amount),
-            Amount::Thinking(amount) => tighten(&mut allowance.thinking, line, amount),
+            Amount::Money(amount) => tighten(&mut purse.money, line, amount),
+            Amount::Thinking(amount) => tighten(&mut purse.thinking, line, amount),
+            // The plan cannot ask for less of these; the reservation refuses them.
+            Amount::Requests(_) | Amount::ToolCalls(_) | Amount::Concurrency(_) => {}
         }
     }
     allowance
 }
 
-fn tighten<T: Ord>(least: &mut Option<Left<T>>, line: &Line, amount: T) {
+fn tighten<T: Ord>(least: &mut Option<Left<T>>, line: Line, amount: T) {
     if least.as_ref().is_none_or(|least| amount < least.amount) {
         *least = Some(Left { limit: line.limit, amount, resets_at: line.resets_at });
     }

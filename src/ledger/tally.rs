@@ -1,32 +1,48 @@
-//! What one account spent and reserved in one window.
+//! What one account spent and reserved, window by window.
 
-use crate::tenant::TenantLimit;
-use crate::units::{Amount, Timestamp, Unit, Window};
+use crate::units::{Amount, Timestamp, Unit, Window, Zone};
 
-use super::{Amounts, Line};
+use super::{Amounts, Spent};
 
-/// One window of one account. A request belongs to the window of its admission, also when it ends later.
+/// Every window is counted, limited or not: a limit that is configured later knows what was spent before.
+pub(super) const WINDOWS: [Window; 6] =
+    [Window::Minute, Window::Hour, Window::Day, Window::Week, Window::Month, Window::Total];
+
+/// One window of one account, or of one facet of it. A request belongs to the window of its admission, also when
+/// it ends later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) window: Window,
-    start: Timestamp,
-    end: Option<Timestamp>,
+    pub(super) start: Timestamp,
+    pub(super) end: Option<Timestamp>,
     pub(super) spent: Amounts,
     pub(super) reserved: Amounts,
     /// How many open reservations were admitted in it.
     open: u32,
+    /// The units whose limits were announced in this window, a bit each.
+    warned: u8,
+}
+
+/// The windows that hold now, and older ones in which reservations are open still.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Tallies {
+    list: Vec<Tally>,
+    /// The first moment at which one of the windows has ended.
+    due: Option<Timestamp>,
 }
 
 impl Tally {
     /// The empty window that holds `now`.
-    pub(super) fn new(window: Window, now: Timestamp) -> Tally {
+    pub(super) fn new(window: Window, now: Timestamp, zone: &Zone) -> Tally {
+        let bounds = window.bounds(now, zone);
         Tally {
             window,
-            start: window.start(now),
-            end: window.end(now),
+            start: bounds.map_or(Timestamp(i64::MIN), |(start, _)| start),
+            end: bounds.map(|(_, end)| end),
             spent: Amounts::ZERO,
             reserved: Amounts::ZERO,
             open: 0,
+            warned: 0,
         }
     }
 
@@ -34,46 +50,78 @@ impl Tally {
         self.start <= moment && self.end.is_none_or(|end| moment < end)
     }
 
-    /// True where nothing can change it any more and nobody will ask.
-    pub(super) fn is_over(&self, now: Timestamp) -> bool {
-        self.open == 0 && !self.holds(now)
-    }
-
-    pub(super) fn reserve(&mut self, amounts: Amounts) {
-        self.reserved += amounts;
-        self.open += 1;
-    }
-
-    pub(super) fn resolve(&mut self, held: Amounts, spent: Amounts) {
-        self.reserved = self.reserved.saturating_sub(held);
-        self.spent += spent;
-        self.open = self.open.saturating_sub(1);
-    }
-
-    /// How this window stands under a limit on it.
-    pub(super) fn line(&self, limit: TenantLimit) -> Line {
-        let unit = limit.max.unit();
-        let (spent, reserved) = (self.spent.of(unit), self.reserved.of(unit));
-        let left = match (limit.max, self.spent + self.reserved) {
-            (Amount::Money(max), used) => Amount::Money(max.saturating_sub(used.money)),
-            (Amount::Thinking(max), used) => Amount::Thinking(max.saturating_sub(used.thinking)),
-        };
-        Line { limit: limit.name(), max: limit.max, spent, reserved, left, resets_at: self.end }
-    }
-}
-
-impl Line {
-    /// True where so much more fits.
-    pub(super) fn fits(&self, more: Amounts) -> bool {
-        match (more.of(self.limit.unit), self.left) {
-            (Amount::Money(needed), Amount::Money(left)) => needed <= left,
-            (Amount::Thinking(needed), Amount::Thinking(left)) => needed <= left,
-            (Amount::Money(_), Amount::Thinking(_)) | (Amount::Thinking(_), Amount::Money(_)) => false,
+    /// What was spent and what is set aside, as a unit's limits count it.
+    pub(super) fn used(&self, unit: Unit) -> (Amount, Amount) {
+        match unit {
+            Unit::Concurrency => (Amount::new(unit, 0), self.reserved.of(unit)),
+            _ => (self.spent.of(unit), self.reserved.of(unit)),
         }
     }
 
-    /// The order in which limits are checked and shown.
-    pub(super) fn rank(limit: &TenantLimit) -> (Unit, Window) {
-        (limit.max.unit(), limit.window)
+    /// True the first time that it is asked of a unit.
+    pub(super) fn warn_once(&mut self, unit: Unit) -> bool {
+        let bit = 1 << (unit as u8);
+        let first = self.warned & bit == 0;
+        self.warned |= bit;
+        first
+    }
+}
+
+impl Tallies {
+    /// Forgets windows that are over and opens those that hold `now`.
+    pub(super) fn roll(&mut self, now: Timestamp, zone: &Zone) {
+        if !self.list.is_empty() && self.due.is_none_or(|due| now < due) {
+            return;
+        }
+        self.list.retain(|tally| tally.open > 0 || tally.holds(now));
+        for window in WINDOWS {
+            if !self.list.iter().any(|tally| tally.window == window && tally.holds(now)) {
+                self.list.push(Tally::new(window, now, zone));
+            }
+        }
+        self.due = self.list.iter().filter(|tally| tally.holds(now)).filter_map(|tally| tally.end).min();
+    }
+
+    /// The window of that length that holds a moment.
+    pub(super) fn at(&self, window: Window, moment: Timestamp) -> Option<Tally> {
+        self.list.iter().find(|tally| tally.window == window && tally.holds(moment)).copied()
+    }
+
+    pub(super) fn at_mut(&mut self, window: Window, moment: Timestamp) -> Option<&mut Tally> {
+        self.list.iter_mut().find(|tally| tally.window == window && tally.holds(moment))
+    }
+
+    /// Sets aside for a reservation that is new here.
+    pub(super) fn open(&mut self, held: Amounts, admitted: Timestamp) {
+        for tally in self.holding(admitted) {
+            tally.reserved += held;
+            tally.open += 1;
+        }
+    }
+
+    /// Sets more aside for one that is not.
+    pub(super) fn extend(&mut self, more: Amounts, admitted: Timestamp) {
+        self.holding(admitted).for_each(|tally| tally.reserved += more);
+    }
+
+    pub(super) fn close(&mut self, held: Amounts, spent: Amounts, admitted: Timestamp) {
+        for tally in self.holding(admitted) {
+            tally.reserved = tally.reserved.saturating_sub(held);
+            tally.spent += spent;
+            tally.open = tally.open.saturating_sub(1);
+        }
+    }
+
+    /// Adds what was spent to those windows that began before it.
+    pub(super) fn recover(&mut self, windows: &[Window], spent: &Spent, now: Timestamp) {
+        for tally in self.holding(now).filter(|tally| windows.contains(&tally.window)) {
+            if tally.start <= spent.since {
+                tally.spent += spent.spent;
+            }
+        }
+    }
+
+    fn holding(&mut self, moment: Timestamp) -> impl Iterator<Item = &mut Tally> {
+        self.list.iter_mut().filter(move |tally| tally.holds(moment))
     }
 }

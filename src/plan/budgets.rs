@@ -30,7 +30,7 @@ impl Budgets {
         if let Some(stated) = ask.budget.thinking {
             ceiling.lower_or_keep(stated, Reason::Stated);
         }
-        let whole = Purse::whole(ask);
+        let whole = Purse::whole(ask, &terms.model.name);
         lower_to(&mut ceiling, &Purse::stated(ask), terms, bounds)?;
         if ask.budget.thinking.is_some() {
             whole.check(least(terms, bounds, ceiling.most))?;

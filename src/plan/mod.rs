@@ -77,10 +77,11 @@ fn offers(ask: &Ask, model: &Model) -> Result<Vec<Candidate>, Refusal> {
     let terms = Terms::of(ask, model)?;
     let bounds = Bounds::of(ask, &terms)?;
     let budgets = Budgets::of(ask, &terms, &bounds)?;
-    let purse = Purse::whole(ask);
+    let purse = Purse::whole(ask, &model.name);
     let candidates = budgets.each.iter().map(|&thinking| {
         let solution = budgets::solution(&terms, &bounds, &purse, thinking);
-        let reason = if thinking == budgets.ceiling.most { budgets.ceiling.by } else { Reason::Value };
+        let reason =
+            if thinking == budgets.ceiling.most { budgets.ceiling.by.clone() } else { Reason::Value };
         candidate(ask, &terms, (thinking, solution), reason)
     });
     Ok(candidates.filter(|candidate| purse.holds(candidate.offer.worst)).collect())
@@ -98,7 +99,7 @@ fn candidate(ask: &Ask, terms: &Terms, (thinking, solution): (Tokens, Tokens), r
         solution,
         overhead: terms.overhead(),
         rescue: terms.may_be_rescued(),
-        effort: effort(ask, terms.model, thinking, reason),
+        effort: effort(ask, terms.model, thinking, &reason),
         success,
         cost: Money::from_dollars_up(dollars),
         worst: terms.worst(thinking, solution),
@@ -115,12 +116,12 @@ fn rounded(success: Chance) -> Chance {
 
 /// The word to send to a model with efforts: the caller's own where it has it and nothing lowered it, else
 /// the highest whose usual thought fits the budget, or the lowest.
-fn effort(ask: &Ask, model: &Model, thinking: Tokens, reason: Reason) -> Option<String> {
+fn effort(ask: &Ask, model: &Model, thinking: Tokens, reason: &Reason) -> Option<String> {
     if model.class != Class::Effort {
         return None;
     }
     let stated = ask.budget.depth.as_ref().and_then(|depth| depth.word.as_deref());
-    let own = model.efforts.iter().find(|level| reason == Reason::Effort && stated == Some(&level.word));
+    let own = model.efforts.iter().find(|level| *reason == Reason::Effort && stated == Some(&level.word));
     let fitting = model.efforts.iter().rfind(|level| level.usual <= thinking && thinking > Tokens::ZERO);
     own.or(fitting).or(model.efforts.first()).map(|level| level.word.clone())
 }

@@ -28,10 +28,12 @@ impl<'a> Purse<'a> {
     }
 
     /// That, and what is left under limits, which refuse a stated thinking budget rather than lower it.
-    pub(super) fn whole(ask: &Ask<'a>) -> Purse<'a> {
+    pub(super) fn whole(ask: &Ask<'a>, model: &str) -> Purse<'a> {
         let mut caps = Purse::stated(ask).caps;
-        caps.extend(ask.allowance.money.as_ref().map(Cap::Money));
-        caps.extend(ask.allowance.thinking.as_ref().map(Cap::Thinking));
+        for purse in [Some(&ask.allowance.purse), ask.allowance.models.get(model)].into_iter().flatten() {
+            caps.extend(purse.money.as_ref().map(Cap::Money));
+            caps.extend(purse.thinking.as_ref().map(Cap::Thinking));
+        }
         Purse { caps }
     }
 
@@ -44,8 +46,8 @@ impl<'a> Purse<'a> {
     pub(super) fn reason(&self, worst: WorstCase) -> Option<Reason> {
         self.caps.iter().find(|cap| !cap.holds(worst)).map(|cap| match cap {
             Cap::Cost(_) => Reason::Cost,
-            Cap::Money(left) => Reason::Left(left.limit),
-            Cap::Thinking(left) => Reason::Left(left.limit),
+            Cap::Money(left) => Reason::Left(left.limit.clone()),
+            Cap::Thinking(left) => Reason::Left(left.limit.clone()),
         })
     }
 
@@ -65,15 +67,15 @@ impl Cap<'_> {
     }
 
     fn refusal(&self, worst: WorstCase) -> Refusal {
-        match *self {
-            Cap::Cost(cost) => Refusal::RequestCost { needed: worst.money, cost },
-            Cap::Money(&Left { limit, amount, resets_at }) => {
-                let (needed, left) = (Amount::Money(worst.money), Amount::Money(amount));
-                Refusal::DoesNotFit { limit, needed, left, resets_at }
+        match self {
+            Cap::Cost(cost) => Refusal::RequestCost { needed: worst.money, cost: *cost },
+            Cap::Money(Left { limit, amount, resets_at }) => {
+                let (needed, left) = (Amount::Money(worst.money), Amount::Money(*amount));
+                Refusal::DoesNotFit { limit: limit.clone(), needed, left, resets_at: *resets_at }
             }
-            Cap::Thinking(&Left { limit, amount, resets_at }) => {
-                let (needed, left) = (Amount::Thinking(worst.thinking), Amount::Thinking(amount));
-                Refusal::DoesNotFit { limit, needed, left, resets_at }
+            Cap::Thinking(Left { limit, amount, resets_at }) => {
+                let (needed, left) = (Amount::Thinking(worst.thinking), Amount::Thinking(*amount));
+                Refusal::DoesNotFit { limit: limit.clone(), needed, left, resets_at: *resets_at }
             }
         }
     }

@@ -103,8 +103,7 @@ impl Refusal {
             Refusal::DeadlineUnreachable { needed, .. } => (4, u128::MAX - needed.as_nanos()),
             Refusal::Unhealthy => (5, 0),
             Refusal::RequestCost { needed, .. } => (6, less(needed.0)),
-            Refusal::DoesNotFit { needed: Amount::Money(needed), .. } => (7, less(needed.0)),
-            Refusal::DoesNotFit { needed: Amount::Thinking(needed), .. } => (7, less(needed.0)),
+            Refusal::DoesNotFit { needed, .. } => (7, less(needed.size())),
         }
     }
 }

@@ -41,7 +41,7 @@ impl<'a> Terms<'a> {
         if let Some(lacking) = ask.needs.capabilities.iter().find(|need| !model.can(**need)) {
             return Err(Refusal::NotCapable { what: lacking.word() });
         }
-        let limited = ask.allowance.money.is_some() || ask.budget.cost.is_some();
+        let limited = ask.allowance.limits_money(&model.name) || ask.budget.cost.is_some();
         if limited && model.prices.is_none() {
             return Err(Refusal::Unpriced { model: model.name.clone() });
         }

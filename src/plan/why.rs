@@ -6,7 +6,7 @@ use crate::units::Limit;
 use super::frontier::Candidate;
 
 /// What limits a thinking budget.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reason {
     /// The caller's `thinking_tokens`.
     Stated,
@@ -29,7 +29,7 @@ pub(super) enum Reason {
 }
 
 impl Reason {
-    fn words(self) -> String {
+    fn words(&self) -> String {
         match self {
             Reason::Stated => "stated".into(),
             Reason::Effort => "by effort".into(),

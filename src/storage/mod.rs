@@ -2,7 +2,6 @@
 
 mod error;
 mod file;
-mod rows;
 mod settings;
 mod sqlite;
 #[cfg(test)]
@@ -11,15 +10,37 @@ mod tests;
 use std::sync::Arc;
 
 pub use error::StorageError;
-pub use settings::{Settings, Synchronous};
-pub use sqlite::SqliteJournal;
+pub use settings::{Settings, SqliteSettings, Synchronous};
+pub use sqlite::{Sqlite, SqliteJournal};
 
 use crate::ledger::{Journal, MemoryJournal};
 
-/// Opens the ledger's journal; `:memory:` is one that the process takes with it when it ends.
-pub async fn open(settings: &Settings) -> Result<Arc<dyn Journal>, StorageError> {
-    if settings.path.as_os_str() == ":memory:" {
-        return Ok(Arc::new(MemoryJournal::default()));
+/// An open database, in which each module below keeps what it must not lose.
+#[derive(Debug, Clone)]
+pub enum Database {
+    /// Nothing survives the process.
+    Memory,
+    /// A file of this machine.
+    Sqlite(Arc<Sqlite>),
+}
+
+impl Database {
+    /// Opens it, making it and bringing its tables up to date where needed.
+    ///
+    /// # Errors
+    /// When it cannot be used; the error says what to do about it.
+    pub async fn open(settings: &Settings) -> Result<Database, StorageError> {
+        Ok(match settings {
+            Settings::Memory => Database::Memory,
+            Settings::Sqlite(settings) => Database::Sqlite(Arc::new(Sqlite::open(settings).await?)),
+        })
     }
-    Ok(Arc::new(SqliteJournal::open(settings).await?))
+
+    /// The ledger's journal.
+    pub fn journal(&self) -> Arc<dyn Journal> {
+        match self {
+            Database::Memory => Arc::new(MemoryJournal::default()),
+            Database::Sqlite(database) => Arc::new(SqliteJournal::new(database.clone())),
+        }
+    }
 }

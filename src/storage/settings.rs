@@ -1,13 +1,22 @@
-//! Where the journal is kept, and how safely.
+//! Where things are kept, and how safely.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-/// How the journal is stored.
+/// Which database keeps what must survive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// The database file; its folder is created if need be. `:memory:` keeps nothing.
+pub enum Settings {
+    /// None: the process takes it with it when it ends.
+    Memory,
+    /// A file of this machine, for one process.
+    Sqlite(SqliteSettings),
+}
+
+/// How a `SQLite` file is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqliteSettings {
+    /// The database file; its folder is created if need be.
     pub path: PathBuf,
     /// When a commit counts as done.
     pub synchronous: Synchronous,

@@ -3,17 +3,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{KeyHash, TenantLimit, hash_key};
+use crate::units::AccountId;
+
+use super::{KeyHash, hash_key};
 
 /// Someone who may ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenant {
-    /// Its name, which is also its account in the ledger: it must not change between restarts.
-    pub name: Arc<str>,
+    /// Its account in the ledger: it must not change between restarts.
+    pub account: AccountId,
     /// The hash of its key; none for the anonymous tenant.
     pub key: Option<KeyHash>,
-    /// What it may spend; nothing here is no limit.
-    pub limits: Vec<TenantLimit>,
 }
 
 /// All tenants, by their keys. Without any it is open: everybody is the anonymous tenant.
@@ -27,14 +27,14 @@ pub struct Keys {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeysError {
     /// Two tenants have one name, so they would share one account.
-    #[error("two tenants are called {0:?}: give each its own name")]
-    NameTwice(Arc<str>),
+    #[error("two tenants are called {0}: give each its own name")]
+    NameTwice(AccountId),
     /// Two tenants have one key.
-    #[error("tenants {0:?} and {1:?} have the same key: give each its own")]
-    KeyTwice(Arc<str>, Arc<str>),
+    #[error("tenants {0} and {1} have the same key: give each its own")]
+    KeyTwice(AccountId, AccountId),
     /// A tenant without a key, which nobody could be.
-    #[error("tenant {0:?} has no key: add one, or leave the tenant out")]
-    NoKey(Arc<str>),
+    #[error("tenant {0} has no key: add one, or leave the tenant out")]
+    NoKey(AccountId),
 }
 
 impl Tenant {
@@ -43,7 +43,7 @@ impl Tenant {
 
     /// The tenant that everybody is where no keys are configured; without limits.
     pub fn anonymous() -> Tenant {
-        Tenant { name: "anonymous".into(), key: None, limits: Vec::new() }
+        Tenant { account: AccountId::new("anonymous"), key: None }
     }
 }
 
@@ -56,12 +56,12 @@ impl Keys {
         let mut names = HashSet::new();
         let mut table = HashMap::<KeyHash, Arc<Tenant>>::with_capacity(tenants.len());
         for tenant in tenants {
-            let Some(key) = tenant.key else { return Err(KeysError::NoKey(tenant.name)) };
-            if !names.insert(tenant.name.clone()) {
-                return Err(KeysError::NameTwice(tenant.name));
+            let Some(key) = tenant.key else { return Err(KeysError::NoKey(tenant.account)) };
+            if !names.insert(tenant.account.clone()) {
+                return Err(KeysError::NameTwice(tenant.account));
             }
             if let Some(other) = table.get(&key) {
-                return Err(KeysError::KeyTwice(other.name.clone(), tenant.name));
+                return Err(KeysError::KeyTwice(other.account.clone(), tenant.account));
             }
             table.insert(key, Arc::new(tenant));
         }
@@ -96,12 +96,12 @@ mod tests {
     use super::*;
 
     fn tenant(name: &str, key: &str) -> Tenant {
-        Tenant { name: name.into(), key: Some(hash_key(key)), limits: Vec::new() }
+        Tenant { account: AccountId::new(name), key: Some(hash_key(key)) }
     }
 
     fn check<'k>(keys: &Keys, key: impl Into<Option<&'k str>>, expected: Option<&str>) {
         let key = key.into();
-        assert_eq!(keys.find(key).map(|tenant| tenant.name.to_string()).as_deref(), expected, "{key:?}");
+        assert_eq!(keys.find(key).map(|tenant| tenant.account.to_string()).as_deref(), expected, "{key:?}");
     }
 
     #[test]
@@ -133,10 +133,10 @@ mod tests {
     #[test]
     fn two_tenants_share_neither_name_nor_key() {
         let twice = Keys::new(vec![tenant("a", "sk-a"), tenant("a", "sk-b")]).unwrap_err();
-        assert_eq!(twice, KeysError::NameTwice("a".into()));
+        assert_eq!(twice, KeysError::NameTwice(AccountId::new("a")));
         let twice = Keys::new(vec![tenant("a", "sk-a"), tenant("b", "sk-a")]).unwrap_err();
-        assert_eq!(twice, KeysError::KeyTwice("a".into(), "b".into()));
+        assert_eq!(twice, KeysError::KeyTwice(AccountId::new("a"), AccountId::new("b")));
         let keyless = Keys::new(vec![Tenant::anonymous()]).unwrap_err();
-        assert_eq!(keyless, KeysError::NoKey("anonymous".into()));
+        assert_eq!(keyless, KeysError::NoKey(AccountId::new("anonymous")));
     }
 }

@@ -1,19 +1,69 @@
-//! A limit on what a tenant may spend.
+//! A limit on what an account may spend.
 
-use crate::units::{Amount, Limit, Window};
+use std::sync::Arc;
 
-/// The most of one unit that a tenant may spend in one window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use crate::units::{Amount, Facet, Window};
+
+/// The most of one unit that an account may spend in one window.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantLimit {
-    /// Over what time.
+    /// Over what time; [`Window::Total`] for requests at once.
     pub window: Window,
     /// How much, and of what.
     pub max: Amount,
+    /// On which of its requests.
+    pub scope: Scope,
+}
+
+/// On which of an account's requests a limit is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// On all of them together.
+    #[default]
+    All,
+    /// On those that this model serves.
+    Model(Arc<str>),
+    /// On each end user's; those who are not named share one.
+    EachUser,
+    /// On those with this tag.
+    Tag(Arc<str>),
 }
 
 impl TenantLimit {
-    /// The name of the limit, as refusals show it.
-    pub fn name(self) -> Limit {
-        Limit { holder: "key", unit: self.max.unit(), window: self.window }
+    /// A limit on all requests.
+    pub fn new(window: Window, max: Amount) -> TenantLimit {
+        TenantLimit { window, max, scope: Scope::All }
+    }
+
+    /// The same, on some of the requests.
+    #[must_use]
+    pub fn on(self, scope: Scope) -> TenantLimit {
+        TenantLimit { scope, ..self }
+    }
+}
+
+impl Scope {
+    /// The part of an account that a request of this model, user and tag falls into, if the limit is about it.
+    pub fn facet(
+        &self,
+        model: Option<&Arc<str>>,
+        user: Option<&Arc<str>>,
+        tag: Option<&Arc<str>>,
+    ) -> Option<Facet> {
+        match self {
+            Scope::All => Some(Facet::Whole),
+            Scope::Model(name) => (model == Some(name)).then(|| Facet::Model(name.clone())),
+            Scope::EachUser => Some(Facet::User(user.cloned().unwrap_or_default())),
+            Scope::Tag(name) => (tag == Some(name)).then(|| Facet::Tag(name.clone())),
+        }
+    }
+
+    /// True for the parts of an account that a limit of this scope is on.
+    pub fn covers(&self, facet: &Facet) -> bool {
+        match (self, facet) {
+            (Scope::All, Facet::Whole) | (Scope::EachUser, Facet::User(_)) => true,
+            (Scope::Model(one), Facet::Model(other)) | (Scope::Tag(one), Facet::Tag(other)) => one == other,
+            _ => false,
+        }
     }
 }

@@ -6,7 +6,9 @@
 mod key;
 mod keys;
 mod limit;
+mod terms;
 
 pub use key::{KeyError, KeyHash, NewKey, hash_key};
 pub use keys::{Keys, KeysError, Tenant};
-pub use limit::TenantLimit;
+pub use limit::{Scope, TenantLimit};
+pub use terms::{NotAPercent, Percent, Terms};

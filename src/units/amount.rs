@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Money, Tokens, Unit};
+use super::{Count, Money, Tokens, Unit};
 
-/// So much of one unit. As JSON, money is decimal text and tokens are a number.
+/// So much of one unit. As JSON, money is decimal text and the others are numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Amount {
@@ -14,14 +14,43 @@ pub enum Amount {
     Money(Money),
     /// Thinking tokens.
     Thinking(Tokens),
+    /// Requests.
+    Requests(Count),
+    /// Tool calls.
+    ToolCalls(Count),
+    /// Requests at once.
+    Concurrency(Count),
 }
 
 impl Amount {
+    /// So much of a unit, from its smallest parts: nano-dollars, tokens, calls.
+    pub fn new(unit: Unit, size: u64) -> Amount {
+        match unit {
+            Unit::Money => Amount::Money(Money(size)),
+            Unit::Thinking => Amount::Thinking(Tokens(size)),
+            Unit::Requests => Amount::Requests(Count(size)),
+            Unit::ToolCalls => Amount::ToolCalls(Count(size)),
+            Unit::Concurrency => Amount::Concurrency(Count(size)),
+        }
+    }
+
     /// What it counts.
     pub fn unit(self) -> Unit {
         match self {
             Amount::Money(_) => Unit::Money,
             Amount::Thinking(_) => Unit::Thinking,
+            Amount::Requests(_) => Unit::Requests,
+            Amount::ToolCalls(_) => Unit::ToolCalls,
+            Amount::Concurrency(_) => Unit::Concurrency,
+        }
+    }
+
+    /// In the unit's smallest parts: nano-dollars, tokens, calls.
+    pub fn size(self) -> u64 {
+        match self {
+            Amount::Money(money) => money.0,
+            Amount::Thinking(tokens) => tokens.0,
+            Amount::Requests(count) | Amount::ToolCalls(count) | Amount::Concurrency(count) => count.0,
         }
     }
 
@@ -29,18 +58,15 @@ impl Amount {
     pub fn number(self) -> String {
         match self {
             Amount::Money(money) => money.to_string(),
-            Amount::Thinking(tokens) => tokens.to_string(),
+            other => other.size().to_string(),
         }
     }
 
     /// Which share it is of a most; nothing of nothing is no share.
+    #[expect(clippy::cast_precision_loss, reason = "a share is shown, not spent")]
     pub fn share_of(self, most: Amount) -> f64 {
-        let size = |amount| match amount {
-            Amount::Money(money) => money.as_dollars(),
-            Amount::Thinking(tokens) => tokens.as_f64(),
-        };
-        let most = size(most);
-        if most > 0.0 { size(self) / most } else { 0.0 }
+        let most = most.size() as f64;
+        if most > 0.0 { self.size() as f64 / most } else { 0.0 }
     }
 }
 
@@ -49,6 +75,9 @@ impl fmt::Display for Amount {
         match self {
             Amount::Money(money) => write!(f, "{money} USD"),
             Amount::Thinking(tokens) => write!(f, "{tokens} thinking tokens"),
+            Amount::Requests(count) => write!(f, "{count} requests"),
+            Amount::ToolCalls(count) => write!(f, "{count} tool calls"),
+            Amount::Concurrency(count) => write!(f, "{count} requests at once"),
         }
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! A bare integer does not cross a boundary; every type here says its unit and how it rounds.
 
+mod account;
 mod amount;
+mod count;
 mod id;
 mod limit;
 mod money;
@@ -11,13 +13,17 @@ mod share;
 mod timestamp;
 mod tokens;
 mod window;
+mod zone;
 
+pub use account::{AccountId, AccountIdError};
 pub use amount::Amount;
+pub use count::Count;
 pub use id::RequestId;
-pub use limit::{Limit, Unit};
+pub use limit::{Facet, Holder, Limit, Unit};
 pub use money::{Money, MoneyError};
 pub use price::Price;
 pub use share::{Chance, Difficulty, Effort, Preference};
 pub use timestamp::Timestamp;
 pub use tokens::Tokens;
 pub use window::Window;
+pub use zone::{UnknownZone, Zone};

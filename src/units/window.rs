@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use jiff::tz::TimeZone;
 use jiff::{ToSpan, Unit as Calendar, Zoned};
 use serde::{Deserialize, Serialize};
 
-use super::Timestamp;
+use super::{Timestamp, Zone};
 
-/// A span over which spending is counted anew; boundaries are those of the calendar in UTC, weeks start on
-/// Monday.
+/// A span over which spending is counted anew; boundaries are those of the calendar in the account's time zone,
+/// weeks start on Monday.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Window {
@@ -29,17 +28,18 @@ pub enum Window {
 
 impl Window {
     /// When the window that holds `now` began; for all time, the beginning of time.
-    pub fn start(self, now: Timestamp) -> Timestamp {
-        self.bounds(now).map_or(Timestamp(i64::MIN), |(start, _)| start)
+    pub fn start(self, now: Timestamp, zone: &Zone) -> Timestamp {
+        self.bounds(now, zone).map_or(Timestamp(i64::MIN), |(start, _)| start)
     }
 
     /// When the window that holds `now` ends and counting starts anew; never, for all time.
-    pub fn end(self, now: Timestamp) -> Option<Timestamp> {
-        self.bounds(now).map(|(_, end)| end)
+    pub fn end(self, now: Timestamp, zone: &Zone) -> Option<Timestamp> {
+        self.bounds(now, zone).map(|(_, end)| end)
     }
 
-    fn bounds(self, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
-        let moment = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(TimeZone::UTC);
+    /// Where the window that holds `now` begins, and where the next one does.
+    pub fn bounds(self, now: Timestamp, zone: &Zone) -> Option<(Timestamp, Timestamp)> {
+        let moment = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone.0.clone());
         let (start, length) = match self {
             Window::Minute => (floor(&moment, Calendar::Minute)?, 1.minute()),
             Window::Hour => (floor(&moment, Calendar::Hour)?, 1.hour()),
@@ -82,8 +82,13 @@ mod tests {
     }
 
     fn check(window: Window, now: &str, start: &str, end: &str) {
-        assert_eq!(window.start(at(now)), at(start), "start of the {window}");
-        assert_eq!(window.end(at(now)), Some(at(end)), "end of the {window}");
+        check_in("UTC", window, now, start, end);
+    }
+
+    fn check_in(zone: &str, window: Window, now: &str, start: &str, end: &str) {
+        let zone: Zone = zone.parse().unwrap();
+        assert_eq!(window.start(at(now), &zone), at(start), "start of the {window} in {zone}");
+        assert_eq!(window.end(at(now), &zone), Some(at(end)), "end of the {window} in {zone}");
     }
 
     #[test]
@@ -103,6 +108,28 @@ mod tests {
 
     #[test]
     fn all_time_never_ends() {
-        assert_eq!(Window::Total.end(at("2026-11-20T00:00:00Z")), None);
+        assert_eq!(Window::Total.end(at("2026-11-20T00:00:00Z"), &Zone::UTC), None);
+    }
+
+    #[test]
+    fn boundaries_are_those_of_the_accounts_own_calendar() {
+        let now = "2026-11-20T22:30:00Z";
+        check_in("Asia/Kolkata", Window::Day, now, "2026-11-20T18:30:00Z", "2026-11-21T18:30:00Z");
+        check_in("Asia/Kolkata", Window::Hour, now, "2026-11-20T22:30:00Z", "2026-11-20T23:30:00Z");
+        check_in("America/Los_Angeles", Window::Month, now, "2026-11-01T07:00:00Z", "2026-12-01T08:00:00Z");
+    }
+
+    #[test]
+    fn a_day_has_as_many_hours_as_the_clocks_give_it() {
+        let night = "2026-10-25T00:30:00Z";
+        check_in("Europe/Berlin", Window::Day, night, "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z");
+        check_in("Europe/Berlin", Window::Hour, night, "2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z");
+        check_in(
+            "Europe/Berlin",
+            Window::Hour,
+            "2026-10-25T01:30:00Z",
+            "2026-10-25T01:00:00Z",
+            "2026-10-25T02:00:00Z",
+        );
     }
 }

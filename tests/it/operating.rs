@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stint::ledger::Journal;
-use stint::storage::{self, SqliteJournal, Synchronous};
+use stint::storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
 use stint::units::Timestamp;
 
 use crate::harness::{Folder, Process};
@@ -169,8 +169,8 @@ async fn after_kill_9_under_load_no_settlement_is_lost_and_nothing_stays_reserve
 /// What the database itself says was spent, in nano-dollars.
 async fn spent(folder: &Folder) -> u64 {
     let path = folder.path().join("ledger.db");
-    let settings = storage::Settings { path, synchronous: Synchronous::Full };
-    let journal = SqliteJournal::open(&settings).await.unwrap();
+    let settings = SqliteSettings { path, synchronous: Synchronous::Full };
+    let journal = SqliteJournal::new(Arc::new(Sqlite::open(&settings).await.unwrap()));
     let totals = journal.spent(Timestamp(i64::MIN)).await.unwrap();
     totals.iter().map(|total| total.spent.money.0).sum()
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::ledger::{AccountId, Accounts, Amounts, Entry, How, LedgerError, Refused};
+use crate::ledger::{About, AccountId, Accounts, Amounts, Entry, How, LedgerError, Refused};
 use crate::tenant::TenantLimit;
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
-use super::{NOW, claim, claim_of, detail, money, tenant, thinking, worst};
+use super::{NOW, claim, claim_of, detail, money, terms, thinking, worst};
 
 fn accounts(limits: &[TenantLimit]) -> Accounts {
     let mut accounts = Accounts::default();
-    accounts.declare([&tenant("key", limits)]);
+    accounts.declare([&terms("key", limits)]);
     accounts
 }
 
@@ -23,16 +23,12 @@ fn reserve(accounts: &mut Accounts, nanos: u64, tokens: u64) -> RequestId {
 
 /// Spent and reserved money under each limit, now.
 fn check(accounts: &Accounts, now: Timestamp, expected: &[(u64, u64)]) {
-    let lines = accounts.statement(&AccountId::new("key"), now);
-    let nanos = |amount| match amount {
-        Amount::Money(money) => money.0,
-        Amount::Thinking(tokens) => tokens.0,
-    };
-    let found: Vec<(u64, u64)> = lines.iter().map(|line| (nanos(line.spent), nanos(line.reserved))).collect();
+    let lines = accounts.statement(&AccountId::new("key"), &About::default(), now);
+    let found: Vec<(u64, u64)> = lines.iter().map(|line| (line.spent.size(), line.reserved.size())).collect();
     assert_eq!(found, expected);
 }
 
-fn shortfall(refused: Result<(), Refused>) -> (String, Amount, Amount) {
+fn shortfall<T: std::fmt::Debug>(refused: Result<T, Refused>) -> (String, Amount, Amount) {
     match refused {
         Err(Refused::Shortfall(short)) => (short.limit.to_string(), short.needed, short.left),
         other => panic!("no shortfall but {other:?}"),
@@ -61,7 +57,7 @@ fn what_was_not_used_is_free_at_once() {
     let closed = accounts.settle(id, Amounts { money: Money(30), ..Amounts::ZERO }, detail(), NOW).unwrap();
     assert_eq!((closed.how, closed.overrun), (How::Settled, Amounts::ZERO));
     check(&accounts, NOW, &[(30, 0)]);
-    let left = accounts.allowance(&AccountId::new("key"), NOW).money.unwrap();
+    let left = accounts.allowance(&AccountId::new("key"), &About::default(), NOW).purse.money.unwrap();
     assert_eq!((left.amount, left.resets_at), (Money(70), None));
 }
 
@@ -86,10 +82,10 @@ fn a_request_is_charged_to_the_window_of_its_admission() {
     accounts.reserve(claim_of("key", 100, 0, later)).unwrap();
     check(&accounts, later, &[(0, 100), (0, 180)]);
     assert_eq!(
-        shortfall(accounts.extend(id, worst(21, 0)).map(drop).map_err(refused)).2,
+        shortfall(accounts.extend(id, worst(21, 0), None).map(drop).map_err(refused)).2,
         Amount::Money(Money(20))
     );
-    accounts.extend(id, worst(20, 0)).unwrap();
+    accounts.extend(id, worst(20, 0), None).unwrap();
     accounts.dispatch(id).unwrap();
     accounts.settle(id, Amounts { money: Money(95), ..Amounts::ZERO }, detail(), later).unwrap();
     check(&accounts, later, &[(0, 100), (95, 100)]);
@@ -116,7 +112,7 @@ fn the_second_resolution_does_nothing() {
     assert!(accounts.void(id, NOW).is_some());
     assert_eq!(accounts.settle(id, Amounts::ZERO, detail(), NOW), None);
     assert_eq!(accounts.void(id, NOW), None);
-    assert_eq!(accounts.extend(id, worst(1, 0)), Err(Refused::Expired(id).into()));
+    assert_eq!(accounts.extend(id, worst(1, 0), None), Err(Refused::Expired(id).into()));
     check(&accounts, NOW, &[(0, 0)]);
 }
 
@@ -127,8 +123,8 @@ fn only_what_may_have_been_sent_is_posted_when_it_expires() {
     accounts.dispatch(dispatching).unwrap();
     accounts.dispatch(dispatched).unwrap();
     accounts.dispatched(dispatched).unwrap();
-    accounts.extend(dispatched, worst(8, 0)).unwrap();
-    assert_eq!(accounts.extend(dispatching, worst(8, 0)), Err(LedgerError::NotDispatched(dispatching)));
+    accounts.extend(dispatched, worst(8, 0), None).unwrap();
+    assert_eq!(accounts.extend(dispatching, worst(8, 0), None), Err(LedgerError::NotDispatched(dispatching)));
     assert_eq!(accounts.expire(NOW), []);
     let closed = accounts.expire(NOW + Duration::from_secs(60));
     let mut hows: Vec<_> = closed.iter().map(|one| (one.spent.money.0, one.how, one.entries.len())).collect();
@@ -151,7 +147,7 @@ fn a_renewed_reservation_expires_later() {
 fn new_limits_hold_at_once_and_know_what_was_spent_before() {
     let mut accounts = accounts(&[]);
     let id = reserve(&mut accounts, 90, 0);
-    accounts.declare([&tenant("key", &[money(Window::Day, 100)])]);
+    accounts.declare([&terms("key", &[money(Window::Day, 100)])]);
     shortfall(accounts.reserve(claim(11, 0)));
     accounts.declare([]);
     assert_eq!(accounts.reserve(claim(1, 0)), Err(Refused::NoAccount(AccountId::new("key"))));

@@ -8,7 +8,7 @@ use tokio::sync::Barrier;
 
 use crate::ledger::{Journal, MemoryJournal, Refused, Reservation};
 use crate::tasks::Tasks;
-use crate::units::{Money, Timestamp, Tokens};
+use crate::units::{Money, Tokens};
 
 use super::scripted::Scripted;
 use super::{balance, claim, detail, open};
@@ -40,7 +40,7 @@ async fn money_for_ten_serves_ten_of_sixty_four_at_once() {
     assert!(requests.drain(PATIENCE).await);
     assert_eq!(served.load(Ordering::Relaxed), 10);
     assert_eq!(balance(&ledger), (1_000, 0));
-    assert_eq!(journal.spent(Timestamp(0)).await.unwrap()[0].settled, 10);
+    assert_eq!(journal.balances().await.unwrap()[0].settled, 10);
     assert_eq!(journal.unresolved().await.unwrap(), []);
 }
 

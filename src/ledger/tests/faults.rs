@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::ledger::{Journal, Ledger, LedgerError, MemoryJournal, Reservation, Settings};
 use crate::tasks::Tasks;
-use crate::units::{Money, Timestamp, Tokens};
+use crate::units::{Money, Tokens};
 
 use super::scripted::{Fault, Scripted};
 use super::{balance, claim, detail, open, worst};
@@ -23,7 +23,7 @@ async fn check_settled(faults: &[Fault]) {
     let receipt = reservation.settle(Money(25), Tokens(0), detail()).journalled(PATIENCE).await;
     assert!(receipt.journalled);
     assert_eq!(balance(&ledger), (25, 0));
-    assert_eq!(journal.spent(Timestamp(0)).await.unwrap()[0].spent.money, Money(25));
+    assert_eq!(journal.balances().await.unwrap()[0].spent.money, Money(25));
     assert_eq!(ledger.stats().failures, u64::try_from(faults.len()).unwrap());
     assert!(!ledger.stats().stalled);
     ledger.reserve(claim(60, 0)).unwrap().dispatch().await.unwrap();
@@ -91,8 +91,16 @@ async fn a_commit_that_hangs_refuses_new_work_and_lets_go_of_the_caller() {
 async fn the_queue_to_the_journal_is_bounded() {
     let (tasks, journal) = (Tasks::default(), Scripted::stuck());
     let settings = Settings { pending_max: 2, ..Settings::default() };
-    let ledger = Ledger::open(&tasks, journal.clone(), Arc::new(()), settings, super::NOW).await.unwrap();
-    ledger.declare([&super::tenant("key", &[])]);
+    let ledger = Ledger::open(
+        &tasks,
+        journal.clone(),
+        Arc::new(()),
+        settings,
+        &[super::terms("key", &[])],
+        super::NOW,
+    )
+    .await
+    .unwrap();
     let mut reservations: Vec<_> = (0..3).map(|_| ledger.reserve(claim(1, 0)).unwrap()).collect();
     let dispatches = reservations.iter_mut().map(Reservation::dispatch);
     let answers = futures_util::future::join_all(dispatches);
@@ -114,7 +122,7 @@ async fn shutdown_waits_for_what_was_dispatched_and_writes_all_of_it() {
     journal.fail(&[Fault::Before]);
     drop(reservation.settle(Money(25), Tokens(0), detail()));
     assert!(tasks.drain(PATIENCE).await);
-    assert_eq!(journal.spent(Timestamp(0)).await.unwrap()[0].settled, 1);
+    assert_eq!(journal.balances().await.unwrap()[0].settled, 1);
     let mut late = ledger.reserve(claim(1, 0)).unwrap();
     assert_eq!(late.dispatch().await, Err(LedgerError::Closed));
 }
@@ -128,7 +136,7 @@ async fn after_a_crash_what_was_settled_is_there_and_what_was_not_is_posted_whol
     assert!(settled.settle(Money(10), Tokens(0), detail()).journalled(PATIENCE).await.journalled);
     let mut running = ledger.reserve(claim(20, 0)).unwrap();
     running.dispatch().await.unwrap();
-    running.extend(worst(5, 0)).await.unwrap();
+    running.extend(worst(5, 0), None).await.unwrap();
     // A crash runs no destructors.
     std::mem::forget((running, ledger.reserve(claim(40, 0)).unwrap()));
 

@@ -7,7 +7,7 @@ use futures_util::{FutureExt, poll};
 
 use crate::ledger::{Journal, Ledger, LedgerError, Receipt, Refused, Reservation};
 use crate::tasks::Tasks;
-use crate::units::{Money, Timestamp, Tokens};
+use crate::units::{Money, Tokens};
 
 use super::scripted::Scripted;
 use super::{NOW, balance, claim, detail, open, worst};
@@ -27,7 +27,7 @@ async fn check(tasks: &Tasks, journal: &Arc<Scripted>, ledger: Ledger, spent: u6
     drop(ledger);
     assert!(tasks.drain(PATIENCE).await, "the writer ends when nothing can come any more");
     assert_eq!(journal.unresolved().await.unwrap(), []);
-    let written = journal.spent(Timestamp(0)).await.unwrap();
+    let written = journal.balances().await.unwrap();
     assert_eq!(written.iter().map(|total| total.spent.money.0).sum::<u64>(), spent);
 }
 
@@ -66,7 +66,7 @@ async fn a_dispatched_reservation_that_is_dropped_is_posted_whole() {
     let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = dispatched(&ledger, 60).await;
-    reservation.extend(worst(20, 0)).await.unwrap();
+    reservation.extend(worst(20, 0), None).await.unwrap();
     drop(reservation);
     check(&tasks, &journal, ledger, 80).await;
 }
@@ -101,7 +101,7 @@ async fn a_dispatch_that_was_broken_off_may_be_tried_again() {
     let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
     assert!(reservation.dispatch().now_or_never().is_none());
     let id = reservation.id();
-    assert_eq!(reservation.extend(worst(1, 0)).await, Err(LedgerError::NotDispatched(id)));
+    assert_eq!(reservation.extend(worst(1, 0), None).await, Err(LedgerError::NotDispatched(id)));
     journal.open();
     reservation.dispatch().await.unwrap();
     drop(reservation.settle(Money(10), Tokens(0), detail()));
@@ -114,7 +114,7 @@ async fn a_caller_who_leaves_while_an_extension_commits_is_charged_once() {
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = dispatched(&ledger, 60).await;
     journal.close();
-    assert!(reservation.extend(worst(20, 0)).now_or_never().is_none());
+    assert!(reservation.extend(worst(20, 0), None).now_or_never().is_none());
     drop(reservation);
     journal.open();
     check(&tasks, &journal, ledger, 80).await;
@@ -125,10 +125,10 @@ async fn an_extension_that_does_not_fit_is_refused_and_the_reservation_stands() 
     let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
     let ledger = open(&tasks, journal.clone(), 100).await;
     let mut reservation = dispatched(&ledger, 60).await;
-    let refused = reservation.extend(worst(41, 0)).await.unwrap_err();
+    let refused = reservation.extend(worst(41, 0), None).await.unwrap_err();
     assert!(matches!(refused, LedgerError::Refused(Refused::Shortfall(_))));
     assert_eq!(balance(&ledger), (0, 60));
-    reservation.extend(worst(40, 0)).await.unwrap();
+    reservation.extend(worst(40, 0), None).await.unwrap();
     drop(reservation.settle(Money(100), Tokens(0), detail()));
     check(&tasks, &journal, ledger, 100).await;
 }

@@ -4,31 +4,34 @@ mod accounts;
 mod concurrency;
 mod faults;
 mod guards;
-mod model;
+pub(crate) mod model;
 mod scripted;
+mod tree;
 
 use std::sync::Arc;
 
 use crate::catalog::WorstCase;
 use crate::tasks::Tasks;
-use crate::tenant::{Tenant, TenantLimit};
+use crate::tenant::{TenantLimit, Terms};
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
-use super::{AccountId, Claim, Journal, Ledger, MemoryJournal, Settings, SettlementDetail};
+use super::{
+    About, AccountId, Claim, IfAbandoned, Journal, Ledger, MemoryJournal, Settings, SettlementDetail,
+};
 
 /// 2026-11-20T20:36:40Z.
 const NOW: Timestamp = Timestamp(1_795_207_000_000);
 
 fn money(window: Window, nanos: u64) -> TenantLimit {
-    TenantLimit { window, max: Amount::Money(Money(nanos)) }
+    TenantLimit::new(window, Amount::Money(Money(nanos)))
 }
 
 fn thinking(window: Window, tokens: u64) -> TenantLimit {
-    TenantLimit { window, max: Amount::Thinking(Tokens(tokens)) }
+    TenantLimit::new(window, Amount::Thinking(Tokens(tokens)))
 }
 
-fn tenant(name: &str, limits: &[TenantLimit]) -> Tenant {
-    Tenant { name: name.into(), key: None, limits: limits.to_vec() }
+fn terms(name: &str, limits: &[TenantLimit]) -> Terms {
+    Terms { limits: limits.to_vec(), ..Terms::unlimited(AccountId::new(name)) }
 }
 
 fn worst(nanos: u64, tokens: u64) -> WorstCase {
@@ -41,7 +44,9 @@ fn claim(nanos: u64, tokens: u64) -> Claim {
 
 fn claim_of(account: &str, nanos: u64, tokens: u64, now: Timestamp) -> Claim {
     let (account, id, worst) = (AccountId::new(account), RequestId::new(), worst(nanos, tokens));
-    Claim { account, id, worst, prices: None, now, expires: Timestamp(now.0 + 60_000) }
+    let (about, if_abandoned) = (About::default(), IfAbandoned::PostWhole);
+    let expires = Timestamp(now.0 + 60_000);
+    Claim { account, id, about, worst, prices: None, if_abandoned, now, expires }
 }
 
 fn detail() -> SettlementDetail {
@@ -50,9 +55,8 @@ fn detail() -> SettlementDetail {
 
 /// A ledger over this journal, in which `key` may spend so much in all.
 async fn open(tasks: &Tasks, journal: Arc<dyn Journal>, nanos: u64) -> Ledger {
-    let ledger = Ledger::open(tasks, journal, Arc::new(()), Settings::default(), NOW).await.unwrap();
-    ledger.declare([&tenant("key", &[money(Window::Total, nanos)])]);
-    ledger
+    let terms = [terms("key", &[money(Window::Total, nanos)])];
+    Ledger::open(tasks, journal, Arc::new(()), Settings::default(), &terms, NOW).await.unwrap()
 }
 
 /// What `key` has spent and set aside, in nano-dollars.

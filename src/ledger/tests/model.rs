@@ -1,182 +1,317 @@
-//! Random operations against a model that keeps a plain list and adds it up anew each time.
+//! Random operations on hundreds of accounts, against a model that keeps a plain list and adds it up anew each time.
 
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use proptest::prelude::*;
 
-use crate::ledger::account::WINDOWS;
-use crate::ledger::{AccountId, Accounts, Amounts, Entry, Journal, MemoryJournal};
-use crate::tenant::{Tenant, TenantLimit};
-use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Unit, Window};
+use crate::ledger::tally::WINDOWS;
+use crate::ledger::{
+    About, AccountId, Accounts, Amounts, Claim, Entry, Extension, IfAbandoned, Journal, Ledger,
+    MemoryJournal, Settings,
+};
+use crate::tasks::Tasks;
+use crate::tenant::{Scope, TenantLimit, Terms};
+use crate::units::{
+    AccountId as Path, Amount, Count, Facet, Money, RequestId, Timestamp, Tokens, Window, Zone,
+};
 
-use super::{NOW, claim_of, detail, money, tenant, thinking, worst};
+use super::{NOW, detail, money, thinking, worst};
 
 #[derive(Debug, Clone)]
-enum Op {
-    Reserve { account: usize, nanos: u64, tokens: u64 },
-    Extend { which: usize, nanos: u64, tokens: u64 },
+pub(crate) enum Op {
+    Reserve { key: usize, about: usize, nanos: u64, tokens: u64 },
+    Extend { which: usize, nanos: u64, tokens: u64, model: Option<usize> },
     Dispatch { which: usize },
+    Meter { which: usize, nanos: u64 },
     Settle { which: usize, nanos: u64, tokens: u64 },
     Void { which: usize },
+    Abandon { which: usize },
     Wait { seconds: u64 },
 }
 
-const NAMES: [&str; 2] = ["one", "other"];
+const MODELS: [&str; 2] = ["small", "large"];
+const ZONES: [&str; 3] = ["UTC", "Asia/Kolkata", "America/New_York"];
 
-fn limits() -> [Vec<TenantLimit>; 2] {
-    [
-        vec![money(Window::Minute, 60), thinking(Window::Hour, 300), money(Window::Total, 500)],
-        vec![thinking(Window::Minute, 80)],
-    ]
+/// Three organisations of five teams of twenty keys: 318 accounts, with limits of every kind.
+fn terms() -> Vec<Terms> {
+    let mut all = Vec::new();
+    for (org, zone) in ZONES.iter().enumerate() {
+        let name = Path::new(format!("org{org}"));
+        let zone: Zone = zone.parse().unwrap();
+        let declare = |account: &Path, limits| Terms {
+            limits,
+            zone: zone.clone(),
+            ..Terms::unlimited(account.clone())
+        };
+        all.push(declare(
+            &name,
+            vec![money(Window::Hour, 150), thinking(Window::Day, 400).on(Scope::EachUser)],
+        ));
+        for team in (0..5).map(|team| name.child(&format!("team{team}"))) {
+            let calls = TenantLimit::new(Window::Minute, Amount::Requests(Count(3)));
+            all.push(declare(&team, vec![calls, money(Window::Day, 90).on(Scope::Model("large".into()))]));
+            for key in 0..20 {
+                let at_once = TenantLimit::new(Window::Total, Amount::Concurrency(Count(2)));
+                let limits = vec![money(Window::Total, 70), thinking(Window::Minute, 80), at_once];
+                all.push(declare(&team.child(&format!("key{key}")), limits));
+            }
+        }
+    }
+    all
+}
+
+/// Few enough that limits are met.
+fn key(number: usize) -> AccountId {
+    AccountId::new(format!("org{}/team{}/key{}", number % 3, number % 2, number % 5))
+}
+
+fn about(number: usize) -> About {
+    let tag = number.is_multiple_of(3).then(|| "batch".into());
+    About {
+        model: Some(MODELS[number % 2].into()),
+        user: (number > 3).then(|| format!("u{}", number % 4).into()),
+        tag,
+    }
 }
 
 #[derive(Debug, Clone)]
 struct Row {
-    account: usize,
+    account: AccountId,
+    about: About,
     id: RequestId,
     admitted: Timestamp,
-    held: (u64, u64),
-    spent: Option<(u64, u64)>,
+    held: Amounts,
+    metered: Option<Amounts>,
+    spent: Option<Amounts>,
     is_dispatched: bool,
 }
 
+impl Row {
+    fn counts(&self) -> Amounts {
+        self.spent.unwrap_or(self.held)
+    }
+}
+
+/// The model: what every limit has used is a sum over all rows.
 #[derive(Debug, Default)]
-struct Model(Vec<Row>);
+pub(crate) struct Model(Vec<Row>);
 
 impl Model {
-    fn used(&self, account: usize, limit: TenantLimit, now: Timestamp) -> u64 {
-        let start = limit.window.start(now);
-        let rows =
-            self.0.iter().filter(|row| row.account == account && limit.window.start(row.admitted) == start);
-        let used = rows.map(|row| row.spent.unwrap_or(row.held));
-        used.map(|used| if limit.max.unit() == Unit::Money { used.0 } else { used.1 }).sum()
+    fn used(&self, of: &Terms, limit: &TenantLimit, facet: &Facet, now: Timestamp) -> u64 {
+        let start = limit.window.start(now, &of.zone);
+        let unit = limit.max.unit();
+        let rows = self.0.iter().filter(|row| {
+            of.account.holds(&row.account)
+                && limit.window.start(row.admitted, &of.zone) == start
+                && row.about.facet(&limit.scope).as_ref() == Some(facet)
+                && (row.spent.is_none() || !matches!(limit.max, Amount::Concurrency(_)))
+        });
+        rows.map(|row| row.counts().of(unit).size()).sum()
     }
 
-    fn fits(&self, account: usize, more: (u64, u64), admitted: Timestamp) -> bool {
-        limits()[account].iter().all(|limit| {
-            let used = self.used(account, *limit, admitted);
-            match limit.max {
-                Amount::Money(max) => more.0 == 0 || used + more.0 <= max.0,
-                Amount::Thinking(max) => more.1 == 0 || used + more.1 <= max.0,
-            }
+    /// Whether so much more fits, for a row that is counted already or for one that is not.
+    fn fits(
+        &self,
+        account: &AccountId,
+        about: &About,
+        more: Amounts,
+        row: Option<&Row>,
+        at: Timestamp,
+    ) -> bool {
+        terms().iter().filter(|terms| terms.account.holds(account)).all(|terms| {
+            terms.limits.iter().all(|limit| {
+                let Some(facet) = about.facet(&limit.scope) else { return true };
+                let is_new_here =
+                    row.is_some_and(|row| row.about.facet(&limit.scope).as_ref() != Some(&facet));
+                let held = row.filter(|_| is_new_here).map_or(Amounts::ZERO, |row| row.held);
+                let needed = (held + more).of(limit.max.unit()).size();
+                needed == 0 || self.used(terms, limit, &facet, at) + needed <= limit.max.size()
+            })
         })
     }
 }
 
-fn op() -> impl Strategy<Value = Op> {
-    let (which, nanos, tokens) = (0..8usize, 0..40u64, 0..60u64);
+pub(crate) fn op() -> impl Strategy<Value = Op> {
+    let (which, nanos, tokens) = (0..12usize, 0..30u64, 0..60u64);
     prop_oneof![
-        4 => (0..2usize, nanos.clone(), tokens.clone())
-            .prop_map(|(account, nanos, tokens)| Op::Reserve { account, nanos, tokens }),
-        2 => (which.clone(), nanos.clone(), tokens.clone())
-            .prop_map(|(which, nanos, tokens)| Op::Extend { which, nanos, tokens }),
-        2 => which.clone().prop_map(|which| Op::Dispatch { which }),
+        6 => (0..30usize, 0..12usize, nanos.clone(), tokens.clone())
+            .prop_map(|(key, about, nanos, tokens)| Op::Reserve { key, about, nanos, tokens }),
+        2 => (which.clone(), nanos.clone(), tokens.clone(), prop::option::of(0..2usize))
+            .prop_map(|(which, nanos, tokens, model)| Op::Extend { which, nanos, tokens, model }),
+        3 => which.clone().prop_map(|which| Op::Dispatch { which }),
+        1 => (which.clone(), nanos.clone()).prop_map(|(which, nanos)| Op::Meter { which, nanos }),
         3 => (which.clone(), nanos, tokens).prop_map(|(which, nanos, tokens)| Op::Settle { which, nanos, tokens }),
-        1 => which.prop_map(|which| Op::Void { which }),
-        1 => (0..90u64).prop_map(|seconds| Op::Wait { seconds }),
+        1 => which.clone().prop_map(|which| Op::Void { which }),
+        1 => which.prop_map(|which| Op::Abandon { which }),
+        1 => (0..2000u64).prop_map(|seconds| Op::Wait { seconds }),
     ]
+}
+
+fn amounts(nanos: u64, tokens: u64) -> Amounts {
+    Amounts { money: Money(nanos), thinking: Tokens(tokens), ..Amounts::ZERO }
 }
 
 /// Does it in both, and returns what has to be journalled.
 fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestamp) -> Vec<Entry> {
-    let open: Vec<usize> = (0..model.0.len()).filter(|at| model.0[*at].spent.is_none()).collect();
-    let which = match *op {
-        Op::Wait { seconds } => {
-            *now = *now + Duration::from_secs(seconds);
-            return Vec::new();
-        }
-        Op::Reserve { account, nanos, tokens } => {
-            let (claim, held) = (claim_of(NAMES[account], nanos, tokens, *now), (nanos, tokens));
-            let row = Row { account, id: claim.id, admitted: *now, held, spent: None, is_dispatched: false };
-            let fits = model.fits(account, held, *now);
+    match *op {
+        Op::Wait { seconds } => *now = *now + Duration::from_secs(seconds),
+        Op::Reserve { key: number, about: other, nanos, tokens } => {
+            let (account, about, id) = (key(number), about(other), RequestId::new());
+            let held = Amounts { requests: Count::ONE, ..amounts(nanos, tokens) };
+            let fits = model.fits(&account, &about, held, None, *now);
+            let claim = Claim {
+                account: account.clone(),
+                about: about.clone(),
+                worst: worst(nanos, tokens),
+                id,
+                prices: None,
+                if_abandoned: if number.is_multiple_of(2) {
+                    IfAbandoned::PostWhole
+                } else {
+                    IfAbandoned::PostMetered
+                },
+                now: *now,
+                expires: *now + Duration::from_secs(3600),
+            };
             assert_eq!(accounts.reserve(claim).is_ok(), fits);
+            let row = Row {
+                account,
+                about,
+                id,
+                admitted: *now,
+                held,
+                metered: (number.is_multiple_of(2)).then_some(held),
+                spent: None,
+                is_dispatched: false,
+            };
             model.0.extend(fits.then_some(row));
-            return Vec::new();
         }
-        Op::Extend { which, .. } | Op::Dispatch { which } | Op::Settle { which, .. } | Op::Void { which } => {
-            which
+        Op::Extend { which, .. }
+        | Op::Dispatch { which }
+        | Op::Meter { which, .. }
+        | Op::Settle { which, .. }
+        | Op::Void { which }
+        | Op::Abandon { which } => {
+            let open: Vec<usize> = (0..model.0.len()).filter(|at| model.0[*at].spent.is_none()).collect();
+            if let Some(at) = open.get(which % open.len().max(1)) {
+                return go_on(accounts, model, op, *at, *now);
+            }
         }
-    };
-    let Some(at) = open.get(which % open.len().max(1)).copied() else { return Vec::new() };
-    let row = model.0[at].clone();
-    let (row, closed) = match *op {
-        Op::Extend { nanos, tokens, .. } => {
-            let fits = model.fits(row.account, (nanos, tokens), row.admitted);
-            let extended = accounts.extend(row.id, worst(nanos, tokens));
+    }
+    Vec::new()
+}
+
+/// Goes on with an open reservation.
+fn go_on(accounts: &mut Accounts, model: &mut Model, op: &Op, at: usize, now: Timestamp) -> Vec<Entry> {
+    let mut row = model.0[at].clone();
+    let id = row.id;
+    let posts_whole = |row: &Row| row.metered == Some(row.held);
+    let entries = match *op {
+        Op::Extend { nanos, tokens, model: other, .. } => {
+            let name = other.map(|number| MODELS[number].into());
+            let about = About { model: name.clone().or(row.about.model.clone()), ..row.about.clone() };
+            let fits = model.fits(&row.account, &about, amounts(nanos, tokens), Some(&row), row.admitted);
+            let extended = accounts.extend(id, worst(nanos, tokens), name.as_ref());
             assert_eq!(extended.is_ok(), fits);
             if fits {
-                model.0[at].held = (row.held.0 + nanos, row.held.1 + tokens);
+                let whole = posts_whole(&row);
+                (row.held, row.about) = (row.held + amounts(nanos, tokens), about);
+                row.metered = if whole { Some(row.held) } else { row.metered };
             }
-            return extended.ok().flatten().into_iter().collect();
+            extended.ok().and_then(|Extension { entry, .. }| entry).into_iter().collect()
         }
         Op::Dispatch { .. } => {
-            let entry = accounts.dispatch(row.id).unwrap();
-            accounts.dispatched(row.id).unwrap();
-            model.0[at].is_dispatched = true;
-            return vec![entry];
+            let entry = accounts.dispatch(id).unwrap();
+            accounts.dispatched(id).unwrap();
+            row.is_dispatched = true;
+            vec![entry]
+        }
+        Op::Meter { nanos, .. } => {
+            let entry = accounts.meter(id, amounts(nanos, 0));
+            if row.is_dispatched && !posts_whole(&row) {
+                row.metered = Some(amounts(nanos, 0));
+            }
+            entry.into_iter().collect()
         }
         Op::Settle { nanos, tokens, .. } => {
-            let spent = Amounts { money: Money(nanos), thinking: Tokens(tokens) };
-            let closed = accounts.settle(row.id, spent, detail(), *now).unwrap();
-            assert_eq!(closed.overrun.money.0, nanos.saturating_sub(row.held.0));
-            (Row { spent: Some((nanos, tokens)), ..row }, closed)
+            let closed = accounts.settle(id, amounts(nanos, tokens), detail(), now).unwrap();
+            assert_eq!(closed.overrun.money.0, nanos.saturating_sub(row.held.money.0));
+            row.spent = Some(Amounts { requests: Count::ONE, ..amounts(nanos, tokens) });
+            closed.entries
+        }
+        Op::Void { .. } => {
+            row.spent = Some(Amounts::ZERO);
+            accounts.void(id, now).unwrap().entries
         }
         _ => {
-            let closed = accounts.void(row.id, *now).unwrap();
-            assert_eq!(closed.entries.len(), usize::from(row.is_dispatched));
-            (Row { spent: Some((0, 0)), ..row }, closed)
+            let spent = Amounts { requests: Count::ONE, ..row.metered.unwrap_or(row.held) };
+            row.spent = Some(if row.is_dispatched { spent } else { Amounts::ZERO });
+            accounts.abandon(id, now).unwrap().entries
         }
     };
     model.0[at] = row;
-    closed.entries
+    entries
 }
 
+/// Every limit of every account has used what the list adds up to.
 fn agree(accounts: &Accounts, model: &Model, now: Timestamp) {
-    for (account, name) in NAMES.iter().enumerate() {
-        for line in accounts.statement(&AccountId::new(*name), now) {
-            let limit = TenantLimit { window: line.limit.window, max: line.max };
-            let used = match (line.spent, line.reserved) {
-                (Amount::Money(spent), Amount::Money(reserved)) => (spent + reserved).0,
-                (Amount::Thinking(spent), Amount::Thinking(reserved)) => (spent + reserved).0,
-                mixed => panic!("two units in one line: {mixed:?}"),
+    let all = terms();
+    for number in 0..30 {
+        let (account, about) = (key(number), about(number % 12));
+        for line in accounts.statement(&account, &about, now) {
+            let holder = match &line.limit.holder {
+                crate::units::Holder::Account(account) => account.clone(),
+                _ => account.clone(),
             };
-            assert_eq!(used, model.used(account, limit, now), "{name} {}", line.limit);
+            let of = all.iter().find(|terms| terms.account == holder).unwrap();
+            let limit = of
+                .limits
+                .iter()
+                .find(|limit| (limit.max, limit.window) == (line.max, line.limit.window))
+                .unwrap();
+            let used = line.spent.size() + line.reserved.size();
+            assert_eq!(used, model.used(of, limit, &line.limit.facet, now), "{account} {}", line.limit);
         }
     }
+}
+
+/// Runs the operations on a fresh machine and on the model; whatever came to be must be the same after a restart from
+/// this journal.
+pub(crate) async fn run(ops: &[Op], journal: std::sync::Arc<dyn Journal>) {
+    let (mut accounts, mut model, mut now) = (Accounts::default(), Model::default(), NOW);
+    let terms = terms();
+    accounts.declare(&terms);
+    let mut entries = Vec::new();
+    for op in ops {
+        entries.extend(apply(&mut accounts, &mut model, op, &mut now));
+        agree(&accounts, &model, now);
+    }
+    entries.extend(accounts.expire(now + Duration::from_secs(7200)).into_iter().flat_map(|one| one.entries));
+    assert_eq!((accounts.open(), accounts.reserved()), (0, Amounts::ZERO));
+    for part in entries.chunks(7) {
+        journal.append(part).await.unwrap();
+    }
+    assert_eq!(journal.unresolved().await.unwrap(), []);
+    let tasks = Tasks::default();
+    let observer = std::sync::Arc::new(());
+    let restarted = Ledger::open(&tasks, journal, observer, Settings::default(), &terms, now).await.unwrap();
+    for number in 0..30 {
+        let (account, about) = (key(number), about(number % 12));
+        assert_eq!(restarted.statement(&account, &about, now), accounts.statement(&account, &about, now));
+    }
+    let spent = |totals: Vec<crate::ledger::Totals>| -> Vec<_> {
+        totals.into_iter().filter(|totals| totals.spent != Amounts::ZERO || totals.settled > 0).collect()
+    };
+    assert_eq!(spent(restarted.totals()), spent(accounts.totals()));
+    assert_eq!(WINDOWS.len(), 6, "every window is recovered");
+    tasks.stop();
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
     #[test]
-    fn the_accounts_agree_with_a_plain_list(ops in prop::collection::vec(op(), 0..80)) {
-        let (mut accounts, mut model, mut now) = (Accounts::default(), Model::default(), NOW);
-        let tenants: Vec<_> = limits().iter().zip(NAMES).map(|(limits, name)| tenant(name, limits)).collect();
-        accounts.declare(&tenants);
-        let mut entries = Vec::new();
-        for op in &ops {
-            entries.extend(apply(&mut accounts, &mut model, op, &mut now));
-            agree(&accounts, &model, now);
-        }
-        entries.extend(accounts.expire(now + Duration::from_secs(3600)).into_iter().flat_map(|one| one.entries));
-        prop_assert_eq!(accounts.open(), 0);
-        for totals in accounts.totals() {
-            prop_assert_eq!(totals.reserved, Amounts::ZERO);
-        }
-        same_after_a_restart(&accounts, &tenants, &entries, now);
-    }
-}
-
-fn same_after_a_restart(accounts: &Accounts, tenants: &[Tenant], entries: &[Entry], now: Timestamp) {
-    let (mut restarted, journal) = (Accounts::default(), MemoryJournal::default());
-    journal.append(entries).now_or_never().unwrap().unwrap();
-    assert_eq!(journal.unresolved().now_or_never().unwrap().unwrap(), []);
-    restarted.declare(tenants);
-    for window in WINDOWS {
-        let spent = journal.spent(window.start(now)).now_or_never().unwrap().unwrap();
-        restarted.recover(window, &spent, now);
-    }
-    assert_eq!(restarted.totals(), accounts.totals());
-    for name in NAMES.map(AccountId::new) {
-        assert_eq!(restarted.statement(&name, now), accounts.statement(&name, now));
+    fn hundreds_of_accounts_agree_with_a_plain_list(ops in prop::collection::vec(op(), 0..120)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(run(&ops, std::sync::Arc::new(MemoryJournal::default())));
     }
 }

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::ledger::{Dispatched, Entry, Journal, JournalError, MemoryJournal, Total};
+use crate::ledger::{Dispatched, Entry, Journal, JournalError, MemoryJournal, Spent};
 use crate::units::Timestamp;
 
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +87,11 @@ impl Journal for Scripted {
         self.inner.unresolved()
     }
 
-    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Total>, JournalError>> {
+    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         self.inner.spent(since)
+    }
+
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        self.inner.balances()
     }
 }

@@ -81,8 +81,8 @@ prop_compose! {
             world.demands.push(demand);
         }
         world.market = Market { models: measured, shadow_price };
-        world.allowance.money = money.and_then(money_left);
-        world.allowance.thinking = thinking.and_then(thinking_left);
+        world.allowance.purse.money = money.and_then(money_left);
+        world.allowance.purse.thinking = thinking.and_then(thinking_left);
         (world.route.worth, world.route.second) = (Money(worth), Money(second));
         world.route.success_floor = Chance::new(floor);
         World { budget, choices, ..world }
@@ -110,8 +110,8 @@ proptest! {
             prop_assert!(world.budget.solution.is_none_or(|most| offer.solution <= most));
             prop_assert!(world.budget.thinking.is_none_or(|most| offer.thinking <= most));
             prop_assert!(world.budget.cost.is_none_or(|most| offer.worst.money <= most));
-            prop_assert!(world.allowance.money.as_ref().is_none_or(|left| offer.worst.money <= left.amount));
-            prop_assert!(world.allowance.thinking.as_ref().is_none_or(|left| offer.worst.thinking <= left.amount));
+            prop_assert!(world.allowance.purse.money.as_ref().is_none_or(|left| offer.worst.money <= left.amount));
+            prop_assert!(world.allowance.purse.thinking.as_ref().is_none_or(|left| offer.worst.thinking <= left.amount));
             prop_assert!(offer.cost <= offer.worst.money + Money(1), "{} of {:?}", offer.cost, offer.worst);
             prop_assert!(offer.seconds.is_finite() && offer.value.is_finite());
             let conditions = world.market.models[&offer.model];

@@ -69,6 +69,7 @@ fn model(name: &str, class: Class) -> Model {
         hand_off: HandOff { text: String::new(), overhead: Tokens(4) },
         capabilities: vec![Capability::Tools],
         efforts: vec![level("minimal", 0), level("low", 100), level("high", 1000)],
+        stops_billing: false,
     }
 }
 
@@ -108,7 +109,7 @@ fn world() -> World {
 }
 
 fn key(unit: Unit) -> Limit {
-    Limit { holder: "key", unit, window: Window::Month }
+    Limit::of_key(unit, Window::Month)
 }
 
 fn money_left(amount: u64) -> Option<Left<Money>> {

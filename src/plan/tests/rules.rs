@@ -97,14 +97,15 @@ fn a_deadline_lowers_thinking_and_refuses_what_cannot_be_done() {
 fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
     let worst = world().with(|w| w.budget.thinking = Some(Tokens(200))).first().worst;
     assert_eq!(worst.money, Money(10_000 + 400 * (200 + 4 + 256)));
-    let poor = |w: &mut World| w.allowance.money = money_left(10_000 + 400 * 160);
+    let poor = |w: &mut World| w.allowance.purse.money = money_left(10_000 + 400 * 160);
     let poor_effort = |w: &mut World| {
         poor(w);
         w.budget.depth = effort_of(1.0, None);
     };
     check(poor_effort, 100, 56, "key money month");
-    let few =
-        |w: &mut World| (w.allowance.thinking, w.budget.depth) = (thinking_left(30), effort_of(1.0, None));
+    let few = |w: &mut World| {
+        (w.allowance.purse.thinking, w.budget.depth) = (thinking_left(30), effort_of(1.0, None));
+    };
     check(few, 30, 256, "key thinking month");
     check_refused(
         |w| {
@@ -128,7 +129,7 @@ fn too_little_money_for_an_answer_alone_is_refused() {
     let (limit, left) = (key(Unit::Money), Amount::Money(Money(5)));
     let resets_at = Some(Timestamp(7));
     let refusal = Refusal::DoesNotFit { limit, needed: Amount::Money(needed), left, resets_at };
-    check_refused(|w| w.allowance.money = money_left(5), &refusal);
+    check_refused(|w| w.allowance.purse.money = money_left(5), &refusal);
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn an_unpriced_model_is_refused_only_where_money_is_limited() {
     check_refused(
         |w| {
             unpriced(w);
-            w.allowance.money = money_left(1_000_000_000);
+            w.allowance.purse.money = money_left(1_000_000_000);
         },
         &Refusal::Unpriced { model: "reasoner".into() },
     );
@@ -158,7 +159,7 @@ fn an_unpriced_model_is_refused_only_where_money_is_limited() {
     check(
         |w| {
             w.models[0].prices = free;
-            w.allowance.money = money_left(0);
+            w.allowance.purse.money = money_left(0);
             w.budget.thinking = Some(Tokens(9));
         },
         9,

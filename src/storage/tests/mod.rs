@@ -9,38 +9,40 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use futures_util::FutureExt;
+use proptest::prelude::*;
 use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::catalog::WorstCase;
 use crate::ledger::conformance::{amounts, conforms, dispatched, resolved};
+use crate::ledger::tests::model;
 use crate::ledger::{
-    AccountId, Claim, Entry, How, Journal, Ledger, Reservation, Settings as LedgerSettings, SettlementDetail,
+    About, AccountId, Claim, Entry, How, IfAbandoned, Journal, Ledger, Reservation,
+    Settings as LedgerSettings, SettlementDetail,
 };
 use crate::tasks::Tasks;
-use crate::tenant::Tenant;
+use crate::tenant::Terms;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::sqlite::MIGRATIONS;
-use super::{Settings, SqliteJournal, StorageError, Synchronous};
+use super::{Database, Settings, Sqlite, SqliteJournal, SqliteSettings, StorageError, Synchronous};
 
-fn settings(path: &Path) -> Settings {
-    Settings { path: path.to_owned(), synchronous: Synchronous::Full }
+fn settings(path: &Path) -> SqliteSettings {
+    SqliteSettings { path: path.to_owned(), synchronous: Synchronous::Full }
 }
 
 async fn open(path: &Path) -> SqliteJournal {
-    SqliteJournal::open(&settings(path)).await.unwrap()
+    SqliteJournal::new(Arc::new(Sqlite::open(&settings(path)).await.unwrap()))
 }
 
 async fn refusal(path: &Path) -> String {
-    SqliteJournal::open(&settings(path)).await.unwrap_err().to_string()
+    Sqlite::open(&settings(path)).await.unwrap_err().to_string()
 }
 
 /// A ledger with one tenant without limits.
 async fn ledger(tasks: &Tasks, journal: SqliteJournal, now: Timestamp) -> Ledger {
     let (journal, observer) = (Arc::new(journal), Arc::new(()));
-    let ledger = Ledger::open(tasks, journal, observer, LedgerSettings::default(), now).await.unwrap();
-    ledger.declare([&Tenant::anonymous()]);
-    ledger
+    let terms = [Terms::unlimited(AccountId::new("anonymous"))];
+    Ledger::open(tasks, journal, observer, LedgerSettings::default(), &terms, now).await.unwrap()
 }
 
 fn reserve(ledger: &Ledger, nanos: u64) -> Reservation {
@@ -48,11 +50,12 @@ fn reserve(ledger: &Ledger, nanos: u64) -> Reservation {
     let worst = WorstCase { money: Money(nanos), thinking: Tokens(10) };
     let (account, id, expires) =
         (AccountId::new("anonymous"), RequestId::new(), now + std::time::Duration::from_secs(60));
-    ledger.reserve(Claim { account, id, worst, prices: None, now, expires }).unwrap()
+    let (about, if_abandoned) = (About::default(), IfAbandoned::PostWhole);
+    ledger.reserve(Claim { account, id, about, worst, prices: None, if_abandoned, now, expires }).unwrap()
 }
 
 fn detail() -> SettlementDetail {
-    SettlementDetail { model: Some("reasoner".into()), outcome: "stop".into(), ..SettlementDetail::default() }
+    SettlementDetail { outcome: "stop".into(), ..SettlementDetail::default() }
 }
 
 #[tokio::test]
@@ -61,11 +64,23 @@ async fn the_journal_in_sqlite_conforms() {
     conforms(&open(&folder.path().join("stint.db")).await).await;
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #[test]
+    fn hundreds_of_accounts_in_sqlite_agree_with_a_plain_list(ops in prop::collection::vec(model::op(), 0..120)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            model::run(&ops, Arc::new(open(&folder.path().join("stint.db")).await)).await;
+        });
+    }
+}
+
 #[tokio::test]
 async fn a_journal_may_be_opened_in_a_task() {
-    let (tasks, path) = (Tasks::default(), Path::new(":memory:"));
-    let settings = settings(path);
-    tasks.spawn(async move { drop(super::open(&settings).await.unwrap()) });
+    let folder = tempfile::tempdir().unwrap();
+    let (tasks, settings) = (Tasks::default(), Settings::Sqlite(settings(&folder.path().join("stint.db"))));
+    tasks.spawn(async move { drop(Database::open(&settings).await.unwrap()) });
     assert!(tasks.drain(std::time::Duration::from_secs(60)).await);
 }
 
@@ -80,7 +95,8 @@ async fn what_was_appended_is_there_after_opening_again() {
     drop(journal);
     let journal = open(&path).await;
     assert_eq!(journal.unresolved().await.unwrap(), [open_row]);
-    assert_eq!(journal.spent(Timestamp(0)).await.unwrap()[0].spent, amounts(3, 4));
+    let balances = journal.balances().await.unwrap();
+    assert_eq!((balances[0].spent.money, balances[0].settled), (Money(3), 1));
 }
 
 /// Drops the future when it has been polled that often; says whether it ended before.
@@ -149,7 +165,7 @@ async fn a_file_that_is_no_database_is_refused() {
     let path = folder.path().join("stint.db");
     std::fs::write(&path, "something else entirely, and long enough to have had a header of its own")
         .unwrap();
-    let refused = SqliteJournal::open(&settings(&path)).await.unwrap_err();
+    let refused = Sqlite::open(&settings(&path)).await.unwrap_err();
     assert!(matches!(refused, StorageError::Open { .. }), "{refused:?}");
     let no_file = folder.path().join("folder");
     std::fs::create_dir(&no_file).unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
-use super::super::{Settings, SqliteJournal, Synchronous};
+use super::super::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
 use super::{detail, ledger, reserve};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -17,9 +17,9 @@ async fn reserve_dispatch_and_settle() {
         .flat_map(|mode| [1, 16, 64, 256].map(|n| (mode, n)))
     {
         let folder = tempfile::tempdir_in(".").unwrap();
-        let settings = Settings { path: folder.path().join("stint.db"), synchronous };
+        let settings = SqliteSettings { path: folder.path().join("stint.db"), synchronous };
         let (tasks, requests) = (Tasks::default(), Tasks::default());
-        let journal = SqliteJournal::open(&settings).await.unwrap();
+        let journal = SqliteJournal::new(std::sync::Arc::new(Sqlite::open(&settings).await.unwrap()));
         let ledger = ledger(&tasks, journal, Timestamp::now()).await;
         let began = Instant::now();
         for _ in 0..callers {

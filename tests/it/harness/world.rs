@@ -14,7 +14,7 @@ use stint::http::{self, Server, Service};
 use stint::ledger::{AccountId, Ledger, MemoryJournal, Totals};
 use stint::metrics::Metrics;
 use stint::tasks::Tasks;
-use stint::tenant::{Keys, Tenant, TenantLimit, hash_key};
+use stint::tenant::{Keys, Tenant, TenantLimit, Terms, hash_key};
 use stint::units::{Amount, Chance, Money, Price, Timestamp, Tokens, Window};
 
 use super::Answer;
@@ -40,14 +40,23 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
             Class::Inline | Class::Continue => Vec::new(),
         },
         efforts,
+        stops_billing: class != Class::Effort,
     }
 }
 
+/// Someone who may call, and what that someone may spend.
+pub(crate) struct Caller {
+    pub(crate) tenant: Tenant,
+    pub(crate) terms: Terms,
+}
+
 /// A tenant whose key is `sk-` and its name, with so many nano-dollars in all.
-pub(crate) fn tenant(name: &str, nanos: u64) -> Tenant {
-    let max = Amount::Money(Money(nanos));
-    let limits = vec![TenantLimit { window: Window::Total, max }];
-    Tenant { name: name.into(), key: Some(hash_key(&format!("sk-{name}"))), limits }
+pub(crate) fn tenant(name: &str, nanos: u64) -> Caller {
+    let limits = vec![TenantLimit::new(Window::Total, Amount::Money(Money(nanos)))];
+    let account = AccountId::new(name);
+    let key = Some(hash_key(&format!("sk-{name}")));
+    let terms = Terms { limits, ..Terms::unlimited(account.clone()) };
+    Caller { tenant: Tenant { account, key }, terms }
 }
 
 /// The gateway and what stands around it.
@@ -61,26 +70,30 @@ pub(crate) struct World {
 
 impl World {
     /// Serves these models to these tenants; to everybody where there are none.
-    pub(crate) async fn new(models: Vec<(Model, Arc<Scripted>)>, tenants: Vec<Tenant>) -> World {
+    pub(crate) async fn new(models: Vec<(Model, Arc<Scripted>)>, callers: Vec<Caller>) -> World {
         let models = models.into_iter().map(|(model, script)| (model, script as Arc<dyn Backend>)).collect();
-        World::with(models, tenants, |_| ()).await
+        World::with(models, callers, |_| ()).await
     }
 
     /// The same with any backends, and with settings of the wire as `adjust` leaves them.
     pub(crate) async fn with(
         models: Vec<(Model, Arc<dyn Backend>)>,
-        tenants: Vec<Tenant>,
+        callers: Vec<Caller>,
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
-        let keys = Keys::new(tenants).unwrap();
+        let mut terms: Vec<Terms> = callers.iter().map(|caller| caller.terms.clone()).collect();
+        if terms.is_empty() {
+            terms.push(Terms::unlimited(Tenant::anonymous().account));
+        }
+        let keys = Keys::new(callers.into_iter().map(|caller| caller.tenant).collect()).unwrap();
         let journal = Arc::new(MemoryJournal::default());
         let observer = Arc::new(Quiet);
-        let ledger =
-            Ledger::open(&tasks, journal, observer, Default::default(), Timestamp::now()).await.unwrap();
-        ledger.declare(keys.tenants().map(AsRef::as_ref));
+        let ledger = Ledger::open(&tasks, journal, observer, Default::default(), &terms, Timestamp::now())
+            .await
+            .unwrap();
         let gateway = Gateway::new(Parts {
             settings: settings.gateway,
             tasks: tasks.clone(),

@@ -1,0 +1,152 @@
+//! `[[account]]`, and the limits of accounts and keys.
+
+use crate::tenant::{Percent, Scope, TenantLimit, Terms};
+use crate::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone};
+
+use super::mistake::Wrong;
+use super::reader::Section;
+
+const WINDOWS: [(&str, Window); 6] = [
+    ("minute", Window::Minute),
+    ("hour", Window::Hour),
+    ("day", Window::Day),
+    ("week", Window::Week),
+    ("month", Window::Month),
+    ("total", Window::Total),
+];
+
+/// The terms of all accounts, those of keys included.
+#[derive(Debug, Default)]
+pub(super) struct Accounts {
+    terms: Vec<Terms>,
+}
+
+impl Accounts {
+    /// Every `[[account]]`.
+    pub(super) fn read(root: &Section<'_>) -> Accounts {
+        let mut accounts = Accounts::default();
+        for section in root.sections("account") {
+            let name = section.need::<String>("name", "write its path, like \"acme\" or \"acme/research\"");
+            let terms = terms(&section);
+            if let Some(account) = name.and_then(|name| path(&section, "name", &name)) {
+                accounts.add(&section, Terms { account, ..terms });
+            }
+        }
+        accounts
+    }
+
+    /// The account of a `[[key]]`, below the one that it names.
+    pub(super) fn of_key(&mut self, section: &Section<'_>) -> Option<AccountId> {
+        let name = section.need::<String>("name", "name its owner; spending is counted under that name");
+        let parent = section.get::<String>("account");
+        let terms = terms(section);
+        let parent = match parent {
+            Some(parent) => Some(path(section, "account", &parent)?),
+            None => None,
+        };
+        let account = path(section, "name", &name?)?;
+        let account = match parent {
+            Some(parent) => path(section, "name", parent.child(account.as_str()).as_str())?,
+            None => account,
+        };
+        self.add(section, Terms { account: account.clone(), ..terms });
+        Some(account)
+    }
+
+    fn add(&mut self, section: &Section<'_>, terms: Terms) {
+        if self.terms.iter().any(|other| other.account == terms.account) {
+            let what = format!("\"{}\" stands here twice", terms.account);
+            section.wrong("name", Wrong::new(what, "give each account and each key a path of its own"));
+        }
+        self.terms.push(terms);
+    }
+
+    pub(super) fn into_terms(self) -> Vec<Terms> {
+        self.terms
+    }
+}
+
+fn path(section: &Section<'_>, key: &str, path: &str) -> Option<AccountId> {
+    let parsed = path.parse::<AccountId>();
+    if let Err(error) = &parsed {
+        let remedy = "write it like \"alice\", or \"acme/research\" for a tree";
+        section.wrong(key, Wrong::new(error.to_string(), remedy));
+    }
+    parsed.ok()
+}
+
+/// What an account or a key may spend; its name is filled in by the caller.
+fn terms(section: &Section<'_>) -> Terms {
+    let zone = section.get::<String>("time_zone").map(|name| name.parse::<Zone>());
+    if let Some(Err(error)) = &zone {
+        section.wrong("time_zone", Wrong::new(error.to_string(), "days and months begin by its calendar"));
+    }
+    let warn_at = section.get::<u64>("warn_at").map(Percent::try_from);
+    if let Some(Err(error)) = &warn_at {
+        section.wrong("warn_at", Wrong::new(error.to_string(), "80 without it"));
+    }
+    Terms {
+        account: AccountId::new(""),
+        limits: limits(section),
+        zone: zone.and_then(Result::ok).unwrap_or_default(),
+        warn_at: warn_at.and_then(Result::ok).unwrap_or_default(),
+    }
+}
+
+fn limits(section: &Section<'_>) -> Vec<TenantLimit> {
+    let mut limits: Vec<TenantLimit> = Vec::new();
+    for one in section.sections("limits") {
+        let Some(limit) = limit(&one) else { continue };
+        let same = |other: &TenantLimit| {
+            (other.max.unit(), other.window, &other.scope) == (limit.max.unit(), limit.window, &limit.scope)
+        };
+        if limits.iter().any(same) {
+            let what = format!("a second limit of {} per {}", limit.max.unit().word(), limit.window);
+            one.wrong_here(Wrong::new(what, "keep one of them"));
+        }
+        limits.push(limit);
+    }
+    limits
+}
+
+fn limit(one: &Section<'_>) -> Option<TenantLimit> {
+    let window = one.word("per", &WINDOWS);
+    let scope = scope(one);
+    let amounts = [
+        one.get::<Money>("money").map(Amount::Money),
+        one.get::<Tokens>("thinking").map(Amount::Thinking),
+        one.get::<u64>("requests").map(|count| Amount::Requests(Count(count))),
+        one.get::<u64>("tool_calls").map(|count| Amount::ToolCalls(Count(count))),
+        one.get::<u64>("concurrency").map(|count| Amount::Concurrency(Count(count))),
+    ];
+    let named = Unit::ALL.into_iter().filter(|unit| one.has(unit.word())).count();
+    if named != 1 {
+        let remedy = "write one of money = \"20\", thinking = 100000, requests = 60, tool_calls = 500 or \
+                      concurrency = 8 into each";
+        one.wrong_here(Wrong::new("not one limit", remedy));
+    }
+    let max = amounts.into_iter().flatten().next();
+    match (one.has("per"), one.has(Unit::Concurrency.word())) {
+        (true, true) => {
+            let remedy = "leave it out: requests at once are not counted over time";
+            one.wrong("per", Wrong::new("without meaning for concurrency", remedy));
+        }
+        (false, false) => {
+            one.wrong("per", Wrong::new("missing", "write \"day\", \"month\", \"total\" or another window"));
+        }
+        (false, true) => return max.map(|max| TenantLimit::new(Window::Total, max).on(scope)),
+        (true, false) => {}
+    }
+    Some(TenantLimit::new(window?, max?).on(scope))
+}
+
+fn scope(one: &Section<'_>) -> Scope {
+    let model = one.get::<String>("model").map(|name| Scope::Model(name.into()));
+    let tag = one.get::<String>("tag").map(|name| Scope::Tag(name.into()));
+    let each = one.word("each", &[("user", Scope::EachUser)]);
+    if [model.is_some(), tag.is_some(), each.is_some()].into_iter().filter(|named| *named).count() > 1 {
+        let remedy = "write a limit for each: one on the model, one on the tag, one on each user";
+        one.wrong_here(Wrong::new("a limit on more than one of model, tag and each", remedy));
+    }
+    model.or(tag).or(each).unwrap_or_default()
+}

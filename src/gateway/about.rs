@@ -1,0 +1,55 @@
+//! What a request is about, as far as limits care.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::chat::Request;
+use crate::ledger::About;
+
+/// The longest name of a user or a tag that is told from others, in bytes.
+const NAME_MAX: usize = 256;
+
+/// The end user is OpenAI's `safety_identifier`, or `user` as it was called before; the tag is `metadata.tag`.
+pub(super) fn of(request: &Request) -> About {
+    let user = ["safety_identifier", "user"].into_iter().find_map(|name| request.extra.get(name));
+    let tag = request.extra.get("metadata").and_then(|metadata| metadata.get("tag"));
+    About { model: None, user: user.and_then(name), tag: tag.and_then(name) }
+}
+
+/// Whatever stands there names somebody, or limits could be got round.
+fn name(value: &Value) -> Option<Arc<str>> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(clipped(text)),
+        other => Some(clipped(&other.to_string())),
+    }
+}
+
+fn clipped(text: &str) -> Arc<str> {
+    text[..text.floor_char_boundary(NAME_MAX)].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(extra: &Value, user: Option<&str>, tag: Option<&str>) {
+        let mut request = Request::new("auto", Vec::new());
+        request.extra = extra.as_object().cloned().unwrap_or_default();
+        let about = of(&request);
+        assert_eq!((about.user.as_deref(), about.tag.as_deref()), (user, tag), "{extra}");
+    }
+
+    #[test]
+    fn users_and_tags_have_openais_names() {
+        check(&json!({}), None, None);
+        check(&json!({"user": "u1", "metadata": {"tag": "batch", "other": "x"}}), Some("u1"), Some("batch"));
+        check(&json!({"user": "old", "safety_identifier": "new"}), Some("new"), None);
+        check(&json!({"user": 7, "metadata": null}), Some("7"), None);
+        let long = "ü".repeat(200);
+        check(&json!({"user": long}), Some(&"ü".repeat(128)), None);
+    }
+}

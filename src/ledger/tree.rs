@@ -1,0 +1,124 @@
+//! The tree of accounts.
+
+use std::collections::HashMap;
+
+use crate::tenant::{Scope, Terms};
+use crate::units::{Holder, Timestamp};
+
+use super::account::Account;
+use super::wish::Wish;
+use super::{About, AccountId, Line, Refused, Totals, Warning};
+
+/// Where an account stands in its tree; accounts never leave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place(usize);
+
+/// All accounts, by their paths. A path is looked up once; from there on its ancestors are known.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    places: HashMap<AccountId, Place>,
+}
+
+#[derive(Debug)]
+struct Node {
+    id: AccountId,
+    /// The places of its ancestors, the root first, and its own last.
+    lineage: Box<[Place]>,
+    account: Account,
+}
+
+impl Tree {
+    pub(super) fn find(&self, id: &AccountId) -> Option<Place> {
+        self.places.get(id).copied()
+    }
+
+    /// The place of an account, which is made with its ancestors where nothing is known of it.
+    pub(super) fn place(&mut self, id: &AccountId) -> Place {
+        if let Some(place) = self.find(id) {
+            return place;
+        }
+        let mut lineage: Vec<Place> = Vec::new();
+        for path in id.lineage() {
+            let known = self.places.get(path).copied();
+            lineage.push(known.unwrap_or_else(|| self.plant(AccountId::new(path), &lineage)));
+        }
+        lineage.last().copied().unwrap_or(Place(0))
+    }
+
+    fn plant(&mut self, id: AccountId, ancestors: &[Place]) -> Place {
+        let place = Place(self.nodes.len());
+        let lineage = ancestors.iter().copied().chain([place]).collect();
+        self.places.insert(id.clone(), place);
+        self.nodes.push(Node { id, lineage, account: Account::default() });
+        place
+    }
+
+    /// Takes every account its limits and the right to reserve.
+    pub(super) fn withdraw(&mut self) {
+        self.nodes.iter_mut().for_each(|node| node.account.withdraw());
+    }
+
+    /// Puts terms in force; says which parts of the account were not counted before.
+    pub(super) fn declare(&mut self, terms: &Terms) -> (&mut Account, Vec<Scope>) {
+        let Place(at) = self.place(&terms.account);
+        let account = &mut self.nodes[at].account;
+        let scopes = account.declare(terms);
+        (account, scopes)
+    }
+
+    pub(super) fn is_declared(&self, place: Place) -> bool {
+        self.nodes[place.0].account.is_declared()
+    }
+
+    /// All limits of a lineage or none, the root's first.
+    pub(super) fn grant(
+        &mut self,
+        place: Place,
+        wish: &Wish<'_>,
+        now: Timestamp,
+    ) -> Result<Vec<Warning>, Refused> {
+        let mut refused = Ok(());
+        self.lineage(place, |account| account.roll(now));
+        for Place(at) in &*self.nodes[place.0].lineage {
+            let Node { id, account, .. } = &self.nodes[*at];
+            refused = refused.and_then(|()| account.check(wish, &wish.holder(id)));
+        }
+        refused?;
+        let mut warnings = Vec::new();
+        self.lineage(place, |account| account.reserve(wish));
+        for depth in 0..self.nodes[place.0].lineage.len() {
+            let Place(at) = self.nodes[place.0].lineage[depth];
+            let Node { id, account, .. } = &mut self.nodes[at];
+            account.warn(wish, id, &mut warnings);
+        }
+        Ok(warnings)
+    }
+
+    /// Does it with an account and all its ancestors, the root first.
+    pub(super) fn lineage(&mut self, place: Place, mut each: impl FnMut(&mut Account)) {
+        for depth in 0..self.nodes[place.0].lineage.len() {
+            let Place(at) = self.nodes[place.0].lineage[depth];
+            each(&mut self.nodes[at].account);
+        }
+    }
+
+    /// How every limit of an account and its ancestors stands, the root's first.
+    pub(super) fn lines(&self, id: &AccountId, about: &About, moment: Timestamp) -> Vec<Line> {
+        let Some(Place(at)) = self.find(id) else { return Vec::new() };
+        let lineage = self.nodes[at].lineage.iter().map(|place| &self.nodes[place.0]);
+        let lines = lineage.flat_map(|node| {
+            let holder = if node.id == *id { Holder::Key } else { Holder::Account(node.id.clone()) };
+            node.account.lines(&holder, about, moment)
+        });
+        lines.collect()
+    }
+
+    /// Every account over all time, by name.
+    pub(super) fn totals(&self, now: Timestamp) -> Vec<Totals> {
+        let totals = self.nodes.iter().map(|node| node.account.totals(node.id.clone(), now));
+        let mut totals: Vec<Totals> = totals.collect();
+        totals.sort_by(|one, other| one.account.cmp(&other.account));
+        totals
+    }
+}

@@ -1,0 +1,58 @@
+//! What a request is about, and what it wants of the accounts of its lineage.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::tenant::Scope;
+use crate::units::{Facet, Holder, Timestamp};
+
+use super::{AccountId, Amounts};
+
+/// What a request is about, as far as limits care.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct About {
+    /// Which model serves it.
+    pub model: Option<Arc<str>>,
+    /// Which end user it is for, as the caller names them.
+    pub user: Option<Arc<str>>,
+    /// The caller's own word for what it is for.
+    pub tag: Option<Arc<str>>,
+}
+
+/// So much more for a request that was admitted then.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish<'a> {
+    /// The request's own account, which is the last of the lineage.
+    pub(super) own: &'a AccountId,
+    /// What the request was about until now, and what is set aside for it; nothing, for a new one.
+    pub(super) before: Option<(&'a About, Amounts)>,
+    /// What it is about from now on.
+    pub(super) about: &'a About,
+    pub(super) more: Amounts,
+    pub(super) admitted: Timestamp,
+}
+
+impl About {
+    /// The part of an account that a limit of this scope counts it in.
+    pub fn facet(&self, scope: &Scope) -> Option<Facet> {
+        scope.facet(self.model.as_ref(), self.user.as_ref(), self.tag.as_ref())
+    }
+}
+
+impl Wish<'_> {
+    /// What to call the holder of that account's limits.
+    pub(super) fn holder(&self, account: &AccountId) -> Holder {
+        if account == self.own { Holder::Key } else { Holder::Account(account.clone()) }
+    }
+
+    /// What it asks of a limit of this scope: all that is set aside, where it was not counted there before.
+    pub(super) fn under(&self, scope: &Scope) -> Option<(Facet, Amounts)> {
+        let facet = self.about.facet(scope)?;
+        let more = match self.before {
+            Some((before, held)) if before.facet(scope).as_ref() != Some(&facet) => held + self.more,
+            _ => self.more,
+        };
+        Some((facet, more))
+    }
+}

@@ -1,0 +1,92 @@
+//! The ledger's journal in `SQLite`.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use sqlx::Connection;
+
+use crate::ledger::{Dispatched, Entry, Journal, JournalError, Spent};
+use crate::units::Timestamp;
+
+use super::Sqlite;
+use super::rows::{
+    BALANCES, SPENT, UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered,
+    insert_resolved, inserts, spent,
+};
+
+/// The journal in a `SQLite` file.
+///
+/// A future of `append` should be left to end; one that is dropped is rolled back before the next begins.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    database: Arc<Sqlite>,
+}
+
+impl SqliteJournal {
+    /// The journal of this file.
+    pub fn new(database: Arc<Sqlite>) -> SqliteJournal {
+        SqliteJournal { database }
+    }
+
+    async fn insert(&self, entries: &[Entry]) -> Result<(), sqlx::Error> {
+        let (mut sent, mut more, mut used, mut ended) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for entry in entries {
+            match entry {
+                Entry::Dispatched(row) => sent.push(row),
+                Entry::Extended(row) => more.push(row),
+                Entry::Metered(row) => used.push(row),
+                Entry::Resolved(row) => ended.push(row),
+            }
+        }
+        // What is referred to comes first.
+        let statements = inserts(&sent, insert_dispatched)
+            .chain(inserts(&more, insert_extended))
+            .chain(inserts(&used, insert_metered))
+            .chain(inserts(&ended, insert_resolved));
+        let mut writer = self.database.writer().await;
+        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+        for mut statement in statements {
+            // Batches differ in length, so there is little to gain from keeping their statements.
+            statement.build().persistent(false).execute(&mut *transaction).await?;
+        }
+        transaction.commit().await
+    }
+
+    fn failed(&self, source: sqlx::Error) -> JournalError {
+        JournalError::caused(format!("the database {} failed", self.database.path.display()), source)
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+        async move { self.insert(entries).await.map_err(|source| self.failed(source)) }.boxed()
+    }
+
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+        async move {
+            let rows = sqlx::query(UNRESOLVED).fetch_all(&mut *self.database.reader().await).await;
+            let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
+    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        async move {
+            let rows = sqlx::query(SPENT).bind(since.0).fetch_all(&mut *self.database.reader().await).await;
+            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        async move {
+            let rows = sqlx::query(BALANCES).fetch_all(&mut *self.database.reader().await).await;
+            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,89 @@
+//! The embedded default: one `SQLite` file in WAL mode, one connection that writes, one that reads.
+
+mod journal;
+mod rows;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
+use tokio::sync::{Mutex, MutexGuard};
+
+pub use journal::SqliteJournal;
+
+use super::file::Lock;
+use super::{SqliteSettings, StorageError, Synchronous};
+
+/// Only backups and the operator's own tools hold the file beside us, for moments.
+const BUSY_MAX: Duration = Duration::from_secs(5);
+
+/// The files of `migrations/sqlite`, in their order. A file that was released never changes.
+pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "ledger", include_str!("../../../migrations/sqlite/0001_ledger.sql")),
+    (2, "accounts", include_str!("../../../migrations/sqlite/0002_accounts.sql")),
+];
+
+/// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.
+#[derive(Debug)]
+pub struct Sqlite {
+    writer: Mutex<SqliteConnection>,
+    reader: Mutex<SqliteConnection>,
+    path: PathBuf,
+    /// Dropped last, when the connections are gone.
+    _lock: Lock,
+}
+
+impl Sqlite {
+    /// Opens the file, making it and bringing its tables up to date where needed.
+    pub async fn open(settings: &SqliteSettings) -> Result<Sqlite, StorageError> {
+        let path = &settings.path;
+        let lock = Lock::take(path)?;
+        let open_error = |source| StorageError::Open { path: path.clone(), source };
+        let mut writer = connect(settings).await.map_err(open_error)?;
+        migrate(&mut writer, path).await?;
+        let reader = connect(settings).await.map_err(open_error)?;
+        Ok(Sqlite { writer: Mutex::new(writer), reader: Mutex::new(reader), path: path.clone(), _lock: lock })
+    }
+
+    /// The one connection that writes. Held for one transaction at a time.
+    async fn writer(&self) -> MutexGuard<'_, SqliteConnection> {
+        self.writer.lock().await
+    }
+
+    /// The connection that reads beside it.
+    async fn reader(&self) -> MutexGuard<'_, SqliteConnection> {
+        self.reader.lock().await
+    }
+}
+
+async fn connect(settings: &SqliteSettings) -> Result<SqliteConnection, sqlx::Error> {
+    let synchronous = match settings.synchronous {
+        Synchronous::Full => SqliteSynchronous::Full,
+        Synchronous::Normal => SqliteSynchronous::Normal,
+    };
+    SqliteConnectOptions::new()
+        .filename(&settings.path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(synchronous)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_MAX)
+        .disable_statement_logging()
+        .connect()
+        .await
+}
+
+async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), StorageError> {
+    let migrations = MIGRATIONS.iter().map(|&(version, name, sql)| {
+        Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    });
+    let path = path.to_owned();
+    // Its `run` would make this future impossible to spawn ("not general enough").
+    match Migrator::with_migrations(migrations.collect()).run_direct(None, connection, false).await {
+        Ok(()) => Ok(()),
+        Err(MigrateError::VersionMissing(version)) => Err(StorageError::Newer { path, version }),
+        Err(MigrateError::Execute(source)) => Err(StorageError::Open { path, source }),
+        Err(source) => Err(StorageError::Migrate { path, source }),
+    }
+}

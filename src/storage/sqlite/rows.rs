@@ -1,0 +1,213 @@
+//! Between entries and rows.
+
+use sqlx::sqlite::SqliteRow;
+use sqlx::{QueryBuilder, Row, Sqlite};
+
+use crate::catalog::Prices;
+use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved, Spent};
+use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
+
+/// Rows in one statement: the database takes 32,766 values, and a resolution has 19.
+const ROWS_MAX: usize = 1024;
+
+type Statement = QueryBuilder<Sqlite>;
+
+/// The statements that insert these rows, where they are not there yet.
+pub(super) fn inserts<T>(rows: &[T], insert: fn(&[T]) -> Statement) -> impl Iterator<Item = Statement> {
+    rows.chunks(ROWS_MAX).map(insert)
+}
+
+pub(super) fn insert_dispatched(rows: &[&Dispatched]) -> Statement {
+    let mut statement = Statement::new(
+        "INSERT INTO reservations \
+         (id, account, model, end_user, tag, money, thinking, tool_calls, price_input, price_output, \
+          if_abandoned, admitted_at, expires_at) ",
+    );
+    statement.push_values(rows, |mut values, row| {
+        values.push_bind(row.id.as_bytes().to_vec());
+        values.push_bind(row.account.as_str().to_owned());
+        push_about(&mut values, &row.about);
+        push_amounts(&mut values, row.held);
+        values.push_bind(row.prices.map(|prices| money(prices.input.per_million_tokens)));
+        values.push_bind(row.prices.map(|prices| money(prices.output.per_million_tokens)));
+        values.push_bind(row.if_abandoned.word());
+        values.push_bind(row.admitted.0);
+        values.push_bind(row.expires.0);
+    });
+    statement.push(" ON CONFLICT DO NOTHING");
+    statement
+}
+
+pub(super) fn insert_extended(rows: &[&Extended]) -> Statement {
+    let mut statement =
+        Statement::new("INSERT INTO extensions (reservation, step, model, money, thinking, tool_calls) ");
+    statement.push_values(rows, |mut values, row| {
+        values.push_bind(row.id.as_bytes().to_vec());
+        values.push_bind(i64::from(row.step));
+        values.push_bind(row.model.as_deref().map(str::to_owned));
+        push_amounts(&mut values, row.more);
+    });
+    statement.push(" ON CONFLICT DO NOTHING");
+    statement
+}
+
+pub(super) fn insert_metered(rows: &[&Metered]) -> Statement {
+    let mut statement =
+        Statement::new("INSERT INTO meterings (reservation, step, money, thinking, tool_calls) ");
+    statement.push_values(rows, |mut values, row| {
+        values.push_bind(row.id.as_bytes().to_vec());
+        values.push_bind(i64::from(row.step));
+        push_amounts(&mut values, row.spent);
+    });
+    statement.push(" ON CONFLICT DO NOTHING");
+    statement
+}
+
+pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
+    let mut statement = Statement::new(
+        "INSERT INTO resolutions \
+         (reservation, how, account, model, end_user, tag, admitted_at, resolved_at, money, thinking, tool_calls, \
+          overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, solution, other, outcome) ",
+    );
+    statement.push_values(rows, |mut values, row| {
+        values.push_bind(row.id.as_bytes().to_vec());
+        values.push_bind(row.how.word());
+        values.push_bind(row.account.as_str().to_owned());
+        push_about(&mut values, &row.about);
+        values.push_bind(row.admitted.0);
+        values.push_bind(row.at.0);
+        push_amounts(&mut values, row.spent);
+        push_amounts(&mut values, row.overrun);
+        values.push_bind(tokens(row.detail.prompt));
+        values.push_bind(tokens(row.detail.overhead));
+        values.push_bind(tokens(row.detail.solution));
+        values.push_bind(tokens(row.detail.other));
+        values.push_bind(row.detail.outcome.to_string());
+    });
+    statement.push(" ON CONFLICT DO NOTHING");
+    statement
+}
+
+type Values<'s, 'q> = sqlx::query_builder::Separated<'q, Sqlite, &'s str>;
+
+fn push_about(values: &mut Values<'_, '_>, about: &About) {
+    for name in [&about.model, &about.user, &about.tag] {
+        values.push_bind(name.as_deref().map(str::to_owned));
+    }
+}
+
+fn push_amounts(values: &mut Values<'_, '_>, amounts: Amounts) {
+    values.push_bind(money(amounts.money));
+    values.push_bind(tokens(amounts.thinking));
+    values.push_bind(i64::try_from(amounts.tool_calls.0).unwrap_or(i64::MAX));
+}
+
+pub(super) const UNRESOLVED: &str = "\
+    SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
+           r.admitted_at, r.expires_at, \
+           coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
+               AS model, \
+           r.money + coalesce(sum(e.money), 0) AS money, \
+           r.thinking + coalesce(sum(e.thinking), 0) AS thinking, \
+           r.tool_calls + coalesce(sum(e.tool_calls), 0) AS tool_calls, \
+           m.money AS metered_money, m.thinking AS metered_thinking, m.tool_calls AS metered_tool_calls \
+    FROM reservations r \
+    LEFT JOIN extensions e ON e.reservation = r.id \
+    LEFT JOIN meterings m ON m.reservation = r.id \
+        AND m.step = (SELECT max(step) FROM meterings WHERE reservation = r.id) \
+    WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = r.id) \
+    GROUP BY r.id ORDER BY r.id";
+
+pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
+    let (input, output): (Option<i64>, Option<i64>) =
+        (row.try_get("price_input")?, row.try_get("price_output")?);
+    let prices = |(input, output)| Prices { input: price(input), output: price(output) };
+    let held = Amounts { requests: Count::ONE, ..amounts(row)? };
+    Ok(Dispatched {
+        id: RequestId::from_bytes(id_bytes(row)?),
+        account: AccountId::new(row.try_get::<&str, _>("account")?),
+        about: about(row)?,
+        held,
+        prices: input.zip(output).map(prices),
+        if_abandoned: IfAbandoned::of_word(row.try_get("if_abandoned")?),
+        metered: metered(row)?,
+        admitted: Timestamp(row.try_get("admitted_at")?),
+        expires: Timestamp(row.try_get("expires_at")?),
+    })
+}
+
+/// By the quarter of an hour in which a request was admitted, but no earlier than asked for.
+pub(super) const SPENT: &str = "\
+    SELECT account, model, end_user, tag, max(?1, admitted_at - admitted_at % 900000) AS since, \
+           sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls, \
+           sum(how <> 'voided') AS requests, sum(overrun_money) AS overrun, sum(how = 'settled') AS settled \
+    FROM resolutions WHERE admitted_at >= ?1 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5";
+
+/// Over all time.
+pub(super) const BALANCES: &str = "\
+    SELECT account, model, end_user, tag, -9223372036854775808 AS since, \
+           sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls, \
+           sum(how <> 'voided') AS requests, sum(overrun_money) AS overrun, sum(how = 'settled') AS settled \
+    FROM resolutions GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4";
+
+pub(super) fn spent(row: &SqliteRow) -> Result<Spent, sqlx::Error> {
+    let requests = Count(count(row.try_get("requests")?));
+    Ok(Spent {
+        account: AccountId::new(row.try_get::<&str, _>("account")?),
+        about: about(row)?,
+        since: Timestamp(row.try_get("since")?),
+        spent: Amounts { requests, ..amounts(row)? },
+        overrun: Money(count(row.try_get("overrun")?)),
+        settled: count(row.try_get("settled")?),
+    })
+}
+
+fn about(row: &SqliteRow) -> Result<About, sqlx::Error> {
+    let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
+    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")? })
+}
+
+fn amounts(row: &SqliteRow) -> Result<Amounts, sqlx::Error> {
+    let (money, thinking, tool_calls) =
+        (row.try_get("money")?, row.try_get("thinking")?, row.try_get("tool_calls")?);
+    Ok(Amounts {
+        money: Money(count(money)),
+        thinking: Tokens(count(thinking)),
+        tool_calls: Count(count(tool_calls)),
+        requests: Count::ZERO,
+    })
+}
+
+fn metered(row: &SqliteRow) -> Result<Option<Amounts>, sqlx::Error> {
+    let Some(money) = row.try_get::<Option<i64>, _>("metered_money")? else { return Ok(None) };
+    let (thinking, tool_calls) = (row.try_get("metered_thinking")?, row.try_get("metered_tool_calls")?);
+    Ok(Some(Amounts {
+        money: Money(count(money)),
+        thinking: Tokens(count(thinking)),
+        tool_calls: Count(count(tool_calls)),
+        requests: Count::ZERO,
+    }))
+}
+
+fn id_bytes(row: &SqliteRow) -> Result<[u8; 16], sqlx::Error> {
+    let bytes: &[u8] = row.try_get("id")?;
+    bytes.try_into().map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}
+
+/// The ledger keeps amounts far below this bound; a price above it is beyond any model's.
+fn money(money: Money) -> i64 {
+    i64::try_from(money.0).unwrap_or(i64::MAX)
+}
+
+fn tokens(tokens: Tokens) -> i64 {
+    i64::try_from(tokens.0).unwrap_or(i64::MAX)
+}
+
+fn price(per_million: i64) -> Price {
+    Price { per_million_tokens: Money(count(per_million)) }
+}
+
+/// The tables hold nothing below zero.
+fn count(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
