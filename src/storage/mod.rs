@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 pub use error::StorageError;
 pub use settings::{Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Sqlite, SqliteJournal};
+pub use sqlite::{Sqlite, SqliteAnswers, SqliteJournal};
 
+use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Journal, MemoryJournal};
 
 /// An open database, in which each module below keeps what it must not lose.
@@ -41,6 +42,13 @@ impl Database {
         match self {
             Database::Memory => Arc::new(MemoryJournal::default()),
             Database::Sqlite(database) => Arc::new(SqliteJournal::new(database.clone())),
+        }
+    }
+    /// What idempotency keys stand for.
+    pub fn answers(&self) -> Arc<dyn Answers> {
+        match self {
+            Database::Memory => Arc::new(MemoryAnswers::default()),
+            Database::Sqlite(database) => Arc::new(SqliteAnswers::new(database.clone())),
         }
     }
 }

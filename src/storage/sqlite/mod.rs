@@ -1,5 +1,6 @@
 //! The embedded default: one `SQLite` file in WAL mode, one connection that writes, one that reads.
 
+mod answers;
 mod journal;
 mod rows;
 
@@ -11,6 +12,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
+pub use answers::SqliteAnswers;
 pub use journal::SqliteJournal;
 
 use super::file::Lock;
@@ -23,6 +25,7 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "ledger", include_str!("../../../migrations/sqlite/0001_ledger.sql")),
     (2, "accounts", include_str!("../../../migrations/sqlite/0002_accounts.sql")),
+    (5, "idempotency", include_str!("../../../migrations/sqlite/0005_idempotency.sql")),
 ];
 
 /// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.
