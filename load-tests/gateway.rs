@@ -18,6 +18,7 @@ use stint::backend::scripted::{Play, Scripted};
 use stint::catalog::{Catalog, Class, HandOff, Model, Prices, Route};
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
+use stint::idempotency::Idempotency;
 use stint::ledger::Ledger;
 use stint::metrics::Metrics;
 use stint::storage::Database;
@@ -69,7 +70,10 @@ async fn measure() -> Result<(), Failed> {
 /// The gateway's router over a scripted model and a ledger on disk.
 async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Failed> {
     let metrics = Arc::new(Metrics::new()?);
-    let journal = Database::open(&settings.storage).await?.journal();
+    let database = Database::open(&settings.storage).await?;
+    let journal = database.journal();
+    let (answers, remembered) = (database.answers(), settings.idempotency.clone());
+    let idempotency = Idempotency::open(tasks, answers, remembered, Timestamp::now()).await?;
     let keys = Keys::open();
     let terms = [Terms::unlimited(Tenant::anonymous().account)];
     let ledger =
@@ -96,7 +100,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         calibration: estimate::shipped()?,
     });
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
-    Ok(http::api(&Arc::new(Service { settings, keys, gateway, metrics, refresh })))
+    Ok(http::api(&Arc::new(Service { settings, keys, gateway, idempotency, metrics, refresh })))
 }
 
 fn model() -> Model {

@@ -11,6 +11,7 @@ use axum::Router;
 use crate::config::Settings;
 use crate::gateway::{Gateway, Parts};
 use crate::http::{self, Bound, Server, Service};
+use crate::idempotency::{AnswersError, Idempotency};
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::{Metrics, MetricsError};
 use crate::storage::{Database, StorageError};
@@ -40,6 +41,9 @@ pub enum BuildError {
     /// The journal cannot be opened.
     #[error("the ledger's journal cannot be opened")]
     Storage(#[from] StorageError),
+    /// What idempotency keys stand for cannot be read.
+    #[error("the records of idempotency keys cannot be opened")]
+    Idempotency(#[from] AnswersError),
     /// The books cannot be opened.
     #[error("the ledger cannot be opened")]
     Ledger(#[from] LedgerError),
@@ -85,7 +89,10 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     }
     let (work, ledger_work) = (Tasks::default(), Tasks::default());
     let keys = keys(&settings)?;
-    let ledger = open_ledger(&settings, &keys, &metrics, &ledger_work).await?;
+    let database = Database::open(&settings.storage).await?;
+    let ledger = open_ledger(&settings, &database, &keys, &metrics, &ledger_work).await?;
+    let (answers, remembered) = (database.answers(), settings.idempotency.clone());
+    let idempotency = Idempotency::open(&ledger_work, answers, remembered, Timestamp::now()).await?;
     sweep(&work, &ledger);
     let Served { backends, engines } = models::serve(&settings)?;
     let engines = Arc::new(engines);
@@ -101,8 +108,8 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let look = (metrics.clone(), keys.tenants().cloned().collect::<Vec<_>>(), engines.clone());
     let refresh = move || refresh::refresh(&look.0, &ledger, &look.1, &look.2);
     let http = settings.http;
-    let service =
-        Arc::new(Service { settings: http.clone(), keys, gateway, metrics, refresh: Box::new(refresh) });
+    let refresh = Box::new(refresh);
+    let service = Arc::new(Service { settings: http.clone(), keys, gateway, idempotency, metrics, refresh });
     let mut bound = vec![(http::bind(http.listen)?, http::api(&service))];
     if let Some(address) = http.metrics_listen {
         bound.push((http::bind(address)?, http::monitoring(&service)));
@@ -121,11 +128,12 @@ fn keys(settings: &Settings) -> Result<Keys, BuildError> {
 
 async fn open_ledger(
     settings: &Settings,
+    database: &Database,
     keys: &Keys,
     metrics: &Arc<Metrics>,
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
-    let journal = Database::open(&settings.storage).await?.journal();
+    let journal = database.journal();
     let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Watcher(metrics.clone()));
     let ledger =
         Ledger::open(work, journal, observer, settings.ledger, &terms(settings, keys), Timestamp::now())

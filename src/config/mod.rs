@@ -8,6 +8,7 @@ mod account;
 mod backend;
 mod embedded;
 mod engine;
+mod idempotency;
 mod key;
 mod mistake;
 mod model;
@@ -40,6 +41,8 @@ pub struct Settings {
     pub http: http::Settings,
     /// The life of a request.
     pub gateway: gateway::Settings,
+    /// What is remembered of requests with an idempotency key.
+    pub idempotency: crate::idempotency::Settings,
     /// How the ledger keeps up with its journal.
     pub ledger: crate::ledger::Settings,
     /// Where the ledger's journal is.
@@ -97,9 +100,11 @@ fn read(root: &Section<'_>) -> Settings {
     let models = model::catalog(root.document(), declared.iter().flat_map(|(_, models)| models));
     let (storage, ledger) = storage::storage(root);
     let routes = route::routes(root, &models);
+    let gateway = server::gateway(root);
     Settings {
         http,
-        gateway: server::gateway(root),
+        idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
+        gateway,
         ledger,
         storage,
         engine,

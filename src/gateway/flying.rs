@@ -11,10 +11,11 @@ use crate::backend::{Failure, Fault};
 use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Spent};
 use crate::chat::{Finish, Request};
 use crate::execute::{Halt, Job, Progress, Terms, run};
+use crate::idempotency::Ticket;
 use crate::ledger::{Reservation, SettlementDetail};
-use crate::units::{Money, RequestId, Tokens};
+use crate::units::{Money, RequestId, Timestamp, Tokens};
 
-use super::admit::Parts;
+use super::admit::{EXPIRY_MARGIN, Parts};
 use super::books::Books;
 use super::observe::{self, Landed};
 use super::{Receipt, Refusal, Report, Settled};
@@ -24,6 +25,7 @@ pub(super) struct Flying {
     pub(super) parts: Arc<Parts>,
     pub(super) route: Arc<str>,
     pub(super) id: RequestId,
+    pub(super) ticket: Option<Ticket>,
     pub(super) request: Arc<Request>,
     pub(super) demand: Demand,
     pub(super) market: Market,
@@ -56,11 +58,11 @@ impl Landing {
 impl Flying {
     /// Runs to the end and reports it. The reservation is resolved on every way out.
     pub(super) async fn fly(self, mut reservation: Reservation, reports: mpsc::Sender<Report>) {
-        if let Err(error) = reservation.dispatch().await {
-            tracing::error!(request = %self.id, error = &error as &dyn std::error::Error, "not dispatched");
+        if let Err(refusal) = self.depart(&mut reservation).await {
+            tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
             reservation.void();
             observe::request(&self, "none", "refused");
-            let _ = reports.send(Report::Failed(Refusal::Ledger(error))).await;
+            let _ = reports.send(Report::Failed(refusal)).await;
             return;
         }
         let mut books = Books::new(reservation, self.plan.best.worst, self.request.budget.cost);
@@ -83,6 +85,20 @@ impl Flying {
                 _ => return self.land(offer, landing, &progress, books, reports).await,
             }
         }
+    }
+
+    /// Makes durable what must be before anything is sent. The idempotency key goes first: a crash in between costs the
+    /// caller an answer, never a second charge.
+    async fn depart(&self, reservation: &mut Reservation) -> Result<(), Refusal> {
+        let Some(ticket) = &self.ticket else {
+            return reservation.dispatch().await.map_err(Refusal::Ledger);
+        };
+        let now = Timestamp::now();
+        let until = now + self.deadline.saturating_duration_since(Instant::now()) + EXPIRY_MARGIN;
+        ticket.begin(self.id, now, until).await?;
+        reservation.dispatch().await.map_err(Refusal::Ledger)?;
+        ticket.sent();
+        Ok(())
     }
 
     /// Runs every choice of an offer at once, until all have ended, one has failed, or the caller is gone.
@@ -195,6 +211,11 @@ impl Flying {
         let (attempts, reserved) = (books.attempts(), books.reserved());
         let detail = detail(&spent, landing.word());
         let cost = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings).await;
+        if let (Some(ticket), false) = (&self.ticket, matches!(landing, Landing::Finished(_)))
+            && cost == Money::ZERO
+        {
+            ticket.cost_nothing();
+        }
         observe::landed(self, &Landed { offer, progress, spent: &spent, outcome: landing.word() });
         let report = match landing {
             Landing::HungUp => return,

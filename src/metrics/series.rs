@@ -20,6 +20,7 @@ pub struct Requests {
     pub refusals: IntCounterVec,
     pub fallbacks: IntCounterVec,
     pub rescues: IntCounterVec,
+    pub idempotency: IntCounterVec,
     pub success_predicted: HistogramVec,
     pub connections: IntGauge,
 }
@@ -102,6 +103,11 @@ impl Requests {
                 "rescues_total",
                 "Empty answers tried again with the least thinking",
                 model,
+            )?,
+            idempotency: make.counts(
+                "idempotency_total",
+                "Requests with an idempotency key, by what there was under it",
+                &["outcome"],
             )?,
             success_predicted: make.spreads(
                 "success_predicted",

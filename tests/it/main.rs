@@ -12,6 +12,7 @@
 mod budgets;
 mod hanging_up;
 mod harness;
+mod idempotency;
 mod layers;
 mod llamacpp;
 mod money;
