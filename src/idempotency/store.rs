@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 
 use crate::units::{RequestId, Timestamp};
 
-use super::{End, Record, Scope};
+use super::{Answer, Body, End, Record, Scope};
 
 /// A step in the life of a key.
 #[derive(Debug, Clone)]
@@ -83,6 +83,14 @@ impl AnswersError {
 }
 
 impl Change {
+    /// The bytes of the answer in it.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Change::End { end: End::Answered(Answer { body: Body::Whole(bytes), .. }), .. } => bytes.len(),
+            Change::Begin { .. } | Change::End { .. } | Change::Forget { .. } => 0,
+        }
+    }
+
     /// Which key it is about.
     pub fn scope(&self) -> &Scope {
         match self {

@@ -182,8 +182,8 @@ async fn what_is_too_old_is_deleted_in_the_background_a_bounded_number_at_a_time
         }
         left
     };
-    tokio::time::sleep(Duration::from_millis(60_500)).await;
-    assert_eq!(left().await, 300 - 256);
+    tokio::time::sleep(Duration::from_millis(60_020)).await;
+    assert_eq!(left().await, 300 - 64);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(left().await, 0);
 }

@@ -11,15 +11,16 @@ use crate::units::Timestamp;
 
 use super::{Answers, AnswersError, Change};
 
-/// Changes in one commit.
+/// Changes in one commit, and the bytes of answers after which no more go into it: settlements wait for it.
 const BATCH_MAX: usize = 64;
+const BATCH_BYTES: usize = 4 << 20;
 /// How often one commit is tried.
 const TRIES_MAX: u32 = 6;
 /// How long the first retry of a failed commit waits; each later one waits twice as long.
 const RETRY_MIN: Duration = Duration::from_millis(50);
-/// Records deleted at once; where there were so many, more are deleted soon.
-const PURGE_MAX: u32 = 256;
-const PURGE_PAUSE: Duration = Duration::from_secs(1);
+/// Records deleted at once: settlements wait for it. Where there were so many, more are deleted soon.
+const PURGE_MAX: u32 = 64;
+const PURGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// A change, and who wants to know what came of it.
 pub(super) struct Job {
@@ -40,13 +41,15 @@ impl Writer {
         let stopping = tasks.stopping();
         tokio::pin!(stopping);
         let mut purge = Instant::now() + self.sweep;
-        let (mut batch, mut is_closing) = (Vec::new(), false);
+        let mut is_closing = false;
         loop {
             tokio::select! {
-                biased;
-                some = self.arrived.recv_many(&mut batch, BATCH_MAX) => match some {
-                    0 => return,
-                    _ => self.commit(std::mem::take(&mut batch)).await,
+                first = self.arrived.recv() => match first {
+                    None => return,
+                    Some(first) => {
+                        let batch = self.batch(first);
+                        self.commit(batch).await;
+                    }
                 },
                 () = &mut stopping, if !is_closing => {
                     is_closing = true;
@@ -55,6 +58,17 @@ impl Writer {
                 () = sleep_until(purge) => purge = Instant::now() + self.purge().await,
             }
         }
+    }
+
+    /// What has arrived, as much of it as one commit takes.
+    fn batch(&mut self, first: Job) -> Vec<Job> {
+        let (mut bytes, mut batch) = (first.change.size(), vec![first]);
+        while bytes < BATCH_BYTES && batch.len() < BATCH_MAX {
+            let Ok(next) = self.arrived.try_recv() else { break };
+            bytes += next.change.size();
+            batch.push(next);
+        }
+        batch
     }
 
     async fn commit(&self, batch: Vec<Job>) {

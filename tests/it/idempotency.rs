@@ -1,5 +1,7 @@
 //! Requests with an `Idempotency-Key`: charged once, however often they are asked.
 
+mod outside;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +13,7 @@ use stint::idempotency::{Answers, Change, Fingerprint, Record, Scope, Settings};
 use stint::ledger::AccountId;
 use stint::units::{Money, RequestId, Timestamp};
 
-use crate::harness::tools::{printed, tool};
-use crate::harness::{Answer, Folder, World, model, tenant};
-use crate::operating::silent_upstream;
+use crate::harness::{Answer, World, model, tenant};
 
 const PLENTY: u64 = 1_000_000;
 
@@ -306,98 +306,4 @@ async fn switched_off_the_header_is_refused_and_nothing_is_kept() {
     assert_eq!((answer.status, &answer.error()["param"]), (400, &json!("idempotency-key")));
     world.ask("sk-a", &question("1+2?")).await.good();
     assert_eq!(script.records().len(), 1);
-}
-
-fn with_upstream(base: &str) -> Folder {
-    Folder::new(&format!(
-        "[engine]\nembedded = false\n[[backend]]\nbase_url = '{base}'\n\
-         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '1'\n"
-    ))
-}
-
-#[tokio::test]
-async fn after_kill_9_a_repeat_is_told_that_it_was_cut_off_and_is_not_run() {
-    let (base, asked) = silent_upstream();
-    let folder = with_upstream(&base);
-    let mut process = folder.serve();
-    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "x" }] });
-    let keyed = [("idempotency-key", "k")];
-    let request = tokio::spawn(process.request("", &body, &keyed).send());
-    let upstream = tokio::task::spawn_blocking(move || asked.recv().unwrap()).await.unwrap();
-    process.signal("KILL");
-    process.ended(Duration::from_secs(10));
-    assert!(request.await.unwrap().is_err());
-    drop(upstream);
-
-    let process = folder.serve();
-    let again = Answer::of(process.request("", &body, &keyed)).await;
-    refused(&again, 409, "idempotency_interrupted");
-    let page = process.get("", "/metrics").await.text;
-    assert!(page.contains("\nstint_idempotency_total{outcome=\"interrupted\"} 1\n"), "{page}");
-    assert!(!page.contains("stint_requests_total{"), "nothing ran");
-}
-
-#[tokio::test]
-async fn an_answer_survives_a_restart_and_the_file_has_no_prompt() {
-    let folder = Folder::new("");
-    let mut body = question("What is 12+34*2?");
-    body["model"] = "reasoner".into();
-    let keyed = [("idempotency-key", "k")];
-    let mut process = folder.serve();
-    let first = Answer::of(process.request("", &body, &keyed)).await;
-    first.good();
-    process.signal("KILL");
-    process.ended(Duration::from_secs(10));
-    let mut process = folder.serve();
-    let again = Answer::of(process.request("", &body, &keyed)).await;
-    assert_eq!((again.status, &again.text), (200, &first.text));
-    process.signal("TERM");
-    assert!(process.ended(Duration::from_secs(10)).success());
-    for file in std::fs::read_dir(folder.path()).unwrap() {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap();
-        assert!(!String::from_utf8_lossy(&bytes).contains("12+34*2?"));
-    }
-}
-
-/// What the official SDK makes of it: `tests/python/idempotency.py` says what it does.
-async fn sdk(world: &World) -> Value {
-    let base = world.base.clone();
-    let run = move || printed(tool("python").args(["tests/python/idempotency.py", &base]), "");
-    serde_json::from_str(&tokio::task::spawn_blocking(run).await.unwrap()).unwrap()
-}
-
-#[tokio::test]
-async fn the_official_python_sdk_repeats_with_a_key_and_is_charged_once() {
-    let script = Arc::new(Scripted::always(thinker()));
-    let world =
-        World::new(vec![(model("m", Class::Inline), script.clone())], vec![tenant("a", PLENTY)]).await;
-    let said = sdk(&world).await;
-    assert_eq!(said["first"], said["again"]);
-    assert_eq!(said["replayed"], json!([null, "true"]));
-    assert_eq!(
-        said["other"],
-        json!({ "class": "UnprocessableEntityError", "code": "idempotency_key_reused" })
-    );
-    assert_eq!(
-        said["stream"],
-        json!(["it is 3", { "class": "ConflictError", "code": "idempotency_stream_done" }])
-    );
-    // The plain one, the streamed one, and the one without a key.
-    assert_eq!((script.records().len(), world.account("a").settled), (3, 3));
-}
-
-#[tokio::test]
-async fn without_a_key_each_try_of_the_sdk_is_a_request_of_its_own() {
-    let broken = || thinker().breaks_after(2, Failure::new(Fault::Backend, "gone"));
-    let plain = vec![thinker(), thinker(), broken(), broken(), thinker()];
-    let script = Arc::new(Scripted::in_turn(plain));
-    let world =
-        World::new(vec![(model("m", Class::Inline), script.clone())], vec![tenant("a", PLENTY)]).await;
-    let said = sdk(&world).await;
-    assert_eq!(said["without"], "it is 3", "the third try succeeds");
-    world.settled().await;
-    let (records, account) = (script.records().len() as u64, world.account("a"));
-    assert_eq!((records, account.settled), (5, 5), "what the model saw is what the ledger has");
-    assert_eq!(world.metrics.requests.total.with_label_values(&["m", "m", "failed"]).get(), 2);
-    assert!(account.reserved.money == Money::ZERO);
 }

@@ -218,7 +218,7 @@ async fn prometheus_sees_what_the_ledger_has() {
 }
 
 /// Prometheus' own linter has nothing to say against the page.
-fn promtool(metrics: &str) {
+pub(crate) fn promtool(metrics: &str) {
     let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/.cache/promtool");
     let mut check = Command::new(tool)
         .args(["check", "metrics"])
