@@ -53,6 +53,9 @@ pub enum BuildError {
     /// The shipped calibration cannot be read.
     #[error("the shipped calibration cannot be read")]
     Calibration(#[source] toml::de::Error),
+    /// The signals that end it cannot be received.
+    #[error("signals cannot be received")]
+    Signals(#[source] io::Error),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] io::Error),
