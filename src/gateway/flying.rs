@@ -211,10 +211,10 @@ impl Flying {
         let (attempts, reserved) = (books.attempts(), books.reserved());
         let detail = detail(&spent, landing.word());
         let cost = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings).await;
-        if let (Some(ticket), false) = (&self.ticket, matches!(landing, Landing::Finished(_)))
-            && cost == Money::ZERO
-        {
-            ticket.cost_nothing();
+        let used_nothing = cost == Money::ZERO && spent.iter().all(|spent| spent.thought() == Tokens::ZERO);
+        match (&self.ticket, &landing) {
+            (Some(ticket), Landing::Failed(_) | Landing::HungUp) if used_nothing => ticket.cost_nothing(),
+            _ => {}
         }
         observe::landed(self, &Landed { offer, progress, spent: &spent, outcome: landing.word() });
         let report = match landing {

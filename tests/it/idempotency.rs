@@ -1,5 +1,6 @@
 //! Requests with an `Idempotency-Key`: charged once, however often they are asked.
 
+mod crowd;
 mod outside;
 
 use std::sync::Arc;
