@@ -11,7 +11,7 @@ use stint::units::Money;
 
 use super::{PLENTY, question, refused, thinker};
 use crate::harness::tools::{printed, tool};
-use crate::harness::{Answer, Folder, World, model, tenant};
+use crate::harness::{Answer, Folder, Process, World, model, tenant};
 use crate::operating::{promtool, silent_upstream};
 
 fn with_upstream(base: &str) -> Folder {
@@ -64,6 +64,60 @@ async fn an_answer_survives_a_restart_and_the_file_has_no_prompt() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("12+34*2?"));
     }
+}
+
+/// Asks under ever new keys until the server is gone; gives back every key, with the answer where there was one.
+async fn load(process: Arc<Process>, caller: u64) -> Vec<(String, Value, Option<String>)> {
+    let mut asked = Vec::new();
+    for number in 0_u64.. {
+        let (key, mut body) = (format!("{caller}-{number}"), question(&format!("{caller}+{number}=")));
+        body["model"] = "reasoner".into();
+        let sent = process.request("", &body, &[("idempotency-key", &key)]).send().await;
+        let Ok(response) = sent else {
+            asked.push((key, body, None));
+            break;
+        };
+        let text = response.text().await.ok();
+        let is_over = text.is_none();
+        asked.push((key, body, text));
+        if is_over {
+            break;
+        }
+    }
+    asked
+}
+
+#[tokio::test]
+async fn after_kill_9_under_load_whoever_was_answered_is_answered_the_same_again() {
+    let folder = Folder::new("");
+    let process = Arc::new(folder.serve());
+    let callers: Vec<_> = (0..6).map(|caller| tokio::spawn(load(process.clone(), caller))).collect();
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    process.signal("KILL");
+    let mut asked = Vec::new();
+    for caller in callers {
+        asked.extend(caller.await.unwrap());
+    }
+    drop(process);
+    let process = folder.serve();
+    let (mut repeated, mut cut_off) = (0, 0);
+    for (key, body, told) in asked {
+        let again = Answer::of(process.request("", &body, &[("idempotency-key", &key)])).await;
+        match told {
+            Some(told) => {
+                assert_eq!((again.status, &again.text), (200, &told), "{key}");
+                assert_eq!(again.headers["idempotent-replayed"], "true");
+                repeated += 1;
+            }
+            // It had not begun, was cut off, or was kept and not told.
+            None if again.status == 200 => {}
+            None => {
+                refused(&again, 409, "idempotency_interrupted");
+                cut_off += 1;
+            }
+        }
+    }
+    assert!(repeated > 0 && cut_off <= 6, "{repeated} repeated, {cut_off} cut off");
 }
 
 /// What the official SDK makes of it: `tests/python/idempotency.py` says what it does.
