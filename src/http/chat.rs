@@ -40,24 +40,16 @@ pub(super) async fn completions(
     let look = Look { thoughts: wanted.thoughts, mirror: service.settings.mirror_reasoning };
     let answered = match wanted.stream {
         true => streamed(&service, flight, created, wanted, look, ticket.clone()).await,
-        false => whole(flight, created, look).await.map(Answered::Whole),
+        false => whole(flight, created, look).await,
     };
-    let (mut response, whole) = match answered {
-        Ok(Answered::Stream(response)) => (response, false),
-        Ok(Answered::Whole(response)) => (response, true),
-        Err(problem) => (problem.into_response(), true),
-    };
+    let is_to_come = wanted.stream && answered.is_ok();
+    let mut response = answered.unwrap_or_else(IntoResponse::into_response);
     headers::request_id(response.headers_mut(), id);
-    if let (Some(ticket), true) = (ticket, whole) {
+    // A stream keeps itself, when it ends.
+    if let (Some(ticket), false) = (ticket, is_to_come) {
         response = repeat::keep(&ticket, response).await;
     }
     Ok(with_limits(&service, &tenant, response))
-}
-
-/// An answer whose body is there, or is still to come.
-enum Answered {
-    Whole(Response),
-    Stream(Response),
 }
 
 /// The status is decided by the first report; a long silence decides for 200, so that comments can be sent.
@@ -68,7 +60,7 @@ async fn streamed(
     wanted: Wanted,
     look: Look,
     ticket: Option<Ticket>,
-) -> Result<Answered, Problem> {
+) -> Result<Response, Problem> {
     let heartbeat = service.settings.heartbeat;
     let first = match tokio::time::timeout(heartbeat, flight.next()).await {
         Ok(Some(Report::Failed(refusal))) => return Err(refusal.into()),
@@ -84,7 +76,7 @@ async fn streamed(
     headers::reserved(&mut more, flight.reserved());
     headers::request_id(&mut more, flight.id());
     let kept = ticket.map(|ticket| Kept::new(ticket, &more));
-    Ok(Answered::Stream((more, stream(flight, first, chunks, heartbeat, kept)).into_response()))
+    Ok((more, stream(flight, first, chunks, heartbeat, kept)).into_response())
 }
 
 async fn whole(mut flight: Flight, created: Timestamp, look: Look) -> Result<Response, Problem> {
