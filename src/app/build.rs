@@ -19,6 +19,7 @@ use crate::tenant::{Keys, KeysError, Tenant, Terms};
 use crate::units::{AccountId, Timestamp};
 use crate::{estimate, ledger};
 
+use super::alerts::Alerts;
 use super::models::{self, ModelError, Served, Watched};
 use super::{first_key, refresh};
 
@@ -49,6 +50,9 @@ pub enum BuildError {
     /// The shipped calibration cannot be read.
     #[error("the shipped calibration cannot be read")]
     Calibration(#[source] toml::de::Error),
+    /// The webhook's client cannot be made.
+    #[error("alerts cannot be sent")]
+    Alerts(#[source] reqwest::Error),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] io::Error),
@@ -85,7 +89,12 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     }
     let (work, ledger_work) = (Tasks::default(), Tasks::default());
     let keys = keys(&settings)?;
-    let ledger = open_ledger(&settings, &keys, &metrics, &ledger_work).await?;
+    let observer = refresh::Watcher {
+        metrics: metrics.clone(),
+        alerts: Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?,
+        declared: keys.tenants().map(|tenant| tenant.account.clone()).collect(),
+    };
+    let ledger = open_ledger(&settings, &keys, Arc::new(observer), &ledger_work).await?;
     sweep(&work, &ledger);
     let Served { backends, engines } = models::serve(&settings)?;
     let engines = Arc::new(engines);
@@ -122,15 +131,12 @@ fn keys(settings: &Settings) -> Result<Keys, BuildError> {
 async fn open_ledger(
     settings: &Settings,
     keys: &Keys,
-    metrics: &Arc<Metrics>,
+    observer: Arc<dyn ledger::Observer>,
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
     let journal = Database::open(&settings.storage).await?.journal();
-    let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Watcher(metrics.clone()));
-    let ledger =
-        Ledger::open(work, journal, observer, settings.ledger, &terms(settings, keys), Timestamp::now())
-            .await?;
-    Ok(ledger)
+    let terms = terms(settings, keys);
+    Ok(Ledger::open(work, journal, observer, settings.ledger, &terms, Timestamp::now()).await?)
 }
 
 /// The declared terms; a tenant without any spends without limits.
