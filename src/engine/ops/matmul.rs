@@ -1,19 +1,23 @@
 //! Rows of activations times a matrix of weights, each as F32, F16 or `Q8_0`; activations stay f32.
 //!
 //! Two kernels differ only in how many tokens share one reading of the weights: one, for a
-//! sequence that runs alone, and four.
+//! sequence that runs alone, and four. `Q8_0` has such a pair for each [`Grain`].
 
 use std::sync::Arc;
 
 use crate::engine::gguf::Kind;
-use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource};
+use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource, WORKGROUP};
 use crate::engine::weights::Matrix;
 
 /// The kernels for one kind of weights.
 struct Pair {
     one: Kernel,
     four: Kernel,
+    grain: Grain,
 }
+
+/// Rows that one subgroup, or with [`Grain::Lane`] one lane, computes.
+const ROWS: u32 = 4;
 
 /// The kernels, for every kind of weights.
 pub(crate) struct Matmul([Arc<Pair>; 3]);
@@ -34,19 +38,15 @@ struct Call {
 }
 
 impl Matmul {
+    /// The kernels of the device's own grain.
     pub(crate) fn new(gpu: &Gpu) -> Self {
-        let kernel = |kind: u8, tokens: u8| {
-            let constants = [("KIND", f64::from(kind)), ("COLS", f64::from(tokens))];
-            let source = KernelSource {
-                label: "matmul",
-                wgsl: include_str!("matmul.wgsl"),
-                constants: &constants,
-                bindings: &[Access::Read, Access::Read, Access::Read, Access::Write],
-                immediates: 6,
-            };
-            Kernel::new(gpu, &source)
-        };
-        Self([0, 1, 2].map(|kind| Arc::new(Pair { one: kernel(kind, 1), four: kernel(kind, 4) })))
+        Self::with(gpu, gpu.grain)
+    }
+
+    fn with(gpu: &Gpu, grain: Grain) -> Self {
+        // Only `Q8_0` has rows of whole blocks, which the lanes' kernel is made for.
+        let pair = |kind: u8| Arc::new(Pair::new(gpu, kind, if kind == 2 { grain } else { Grain::Team }));
+        Self([0, 1, 2].map(pair))
     }
 
     /// `y = x · matrixᵀ`, or `y += x · matrixᵀ` with `add`.
@@ -71,11 +71,34 @@ impl Matmul {
     }
 }
 
+impl Pair {
+    fn new(gpu: &Gpu, kind: u8, grain: Grain) -> Self {
+        let kernel = |tokens: u8| {
+            let constants = [("COLS", f64::from(tokens)), ("KIND", f64::from(kind))];
+            let (label, wgsl, constants) = match grain {
+                Grain::Team => ("matmul", include_str!("matmul.wgsl"), &constants[..]),
+                Grain::Lane => ("matmul by lanes", include_str!("matmul_lanes.wgsl"), &constants[..1]),
+            };
+            let bindings = &[Access::Read, Access::Read, Access::Read, Access::Write];
+            Kernel::new(gpu, &KernelSource { label, wgsl, constants, bindings, immediates: 6 })
+        };
+        Self { one: kernel(1), four: kernel(4), grain }
+    }
+
+    /// Workgroups for so many rows.
+    fn groups(&self, gpu: &Gpu, rows: u32) -> u32 {
+        match self.grain {
+            Grain::Team => gpu.groups(rows.div_ceil(ROWS)),
+            Grain::Lane => rows.div_ceil(ROWS * WORKGROUP),
+        }
+    }
+}
+
 impl Bound {
     pub(crate) fn run(&self, gpu: &Gpu, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
         for call in &self.calls {
             let immediates = [call.rows, tokens, self.columns, self.rows, call.first, u32::from(self.add)];
-            let groups = gpu.groups(call.rows.div_ceil(4));
+            let groups = call.kernels.groups(gpu, call.rows);
             if tokens == 1 {
                 call.kernels.one.run(pass, &call.group, &immediates, (groups, 1));
             } else {
@@ -131,8 +154,20 @@ mod tests {
         crate::engine::weights::Part { kind, first, rows, numbers, scales }
     }
 
-    /// Multiplies and compares; returns the result's bits.
-    fn check(kind: Kind, columns: u32, rows: u32, tokens: u32, split: u32, add: bool) -> Vec<f32> {
+    /// Multiplies with the kernels of every grain and compares; returns the results.
+    fn check(kind: Kind, columns: u32, rows: u32, tokens: u32, split: u32, add: bool) -> [Vec<f32>; 2] {
+        [Grain::Team, Grain::Lane].map(|grain| check_by(grain, kind, columns, rows, tokens, split, add))
+    }
+
+    fn check_by(
+        grain: Grain,
+        kind: Kind,
+        columns: u32,
+        rows: u32,
+        tokens: u32,
+        split: u32,
+        add: bool,
+    ) -> Vec<f32> {
         let gpu = shared();
         let bytes = encode(kind, &numbers(5, columns * rows));
         let x = numbers(6, columns * tokens);
@@ -145,7 +180,8 @@ mod tests {
         }
         let matrix = Matrix { columns, rows, parts, bytes: 0 };
         let y = gpu.filled("y", &before);
-        let bound = Matmul::new(&gpu).bind(&gpu, &matrix, &gpu.filled("x", &x), &y, add);
+        let matmul = Matmul::with(&gpu, grain);
+        let bound = matmul.bind(&gpu, &matrix, &gpu.filled("x", &x), &y, add);
         submit(&gpu, |pass| bound.run(&gpu, pass, tokens));
         let got = gpu.read(&y, (rows * tokens) as usize).unwrap();
         let mut expected = reference(&decode(kind, &bytes), &x, columns as usize);
@@ -162,7 +198,7 @@ mod tests {
             [(Kind::F32, [4, 36, 100]), (Kind::F16, [8, 40, 264]), (Kind::Q8_0, [32, 96, 416])]
         {
             for columns in widths {
-                for (rows, tokens) in [(1, 1), (4, 2), (7, 1), (33, 5), (130, 9)] {
+                for (rows, tokens) in [(1, 1), (4, 2), (7, 1), (33, 5), (130, 9), (259, 3)] {
                     check(kind, columns, rows, tokens, 0, false);
                 }
             }
@@ -188,7 +224,9 @@ mod tests {
             for tokens in [2, 5] {
                 let among = check(kind, columns, 33, tokens, 0, false);
                 let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&alone), bits(&among[..33]), "{kind:?}, {tokens} tokens");
+                for (alone, among) in alone.iter().zip(&among) {
+                    assert_eq!(bits(alone), bits(&among[..33]), "{kind:?}, {tokens} tokens");
+                }
             }
         }
     }
