@@ -1,7 +1,7 @@
 //! Attention of each row over its own sequence's cached keys and values, groups of heads sharing theirs.
 
 use super::BLOCK;
-use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource, WORKGROUP};
+use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource};
 use crate::engine::shape::Shape;
 
 pub(crate) struct Attend {
@@ -10,6 +10,12 @@ pub(crate) struct Attend {
     /// With [`Grain::Lane`], how many heads one lane does.
     together: Option<u32>,
 }
+
+/// Lanes in a workgroup with [`Grain::Lane`]: a software driver goes through the motions for idle ones, too.
+const LANES: u32 = 8;
+
+/// Workgroups that fit side by side; more go below.
+const GRID_MAX: u32 = 65_535;
 
 /// Numbers of queries that one lane has room for.
 const LANE_MAX: u32 = 128;
@@ -39,10 +45,12 @@ impl Attend {
             ("BLOCK", f64::from(BLOCK)),
             ("BLOCKS", f64::from(blocks)),
         ];
-        constants.extend(together.map(|heads| ("TOGETHER", f64::from(heads))));
         let (label, wgsl) = match together {
             None => ("attend", include_str!("attend.wgsl")),
-            Some(_) => ("attend by lanes", include_str!("attend_lanes.wgsl")),
+            Some(heads) => {
+                constants.extend([("TOGETHER", f64::from(heads)), ("LANES", f64::from(LANES))]);
+                ("attend by lanes", include_str!("attend_lanes.wgsl"))
+            }
         };
         use Access::{Read, Write};
         let bindings = &[Read, Read, Read, Read, Read, Write];
@@ -57,7 +65,10 @@ impl Attend {
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, bound: &wgpu::BindGroup, rows: u32) {
         let grid = match self.together {
             None => (self.heads, rows),
-            Some(together) => ((rows * (self.heads / together)).div_ceil(WORKGROUP), 1),
+            Some(together) => {
+                let groups = (rows * (self.heads / together)).div_ceil(LANES);
+                (groups.min(GRID_MAX), groups.div_ceil(GRID_MAX))
+            }
         };
         self.kernel.run(pass, bound, &[rows], grid);
     }

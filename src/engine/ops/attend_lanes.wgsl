@@ -8,7 +8,8 @@ override KV_HEADS: u32;
 override HEAD_DIM: u32;
 override BLOCK: u32;
 override BLOCKS: u32;    // blocks in a slot's table
-override TOGETHER: u32;  // divides HEADS / KV_HEADS
+override TOGETHER: u32;  // 1 or HEADS / KV_HEADS
+override LANES: u32;     // in a workgroup
 @group(0) @binding(0) var<storage, read> qkv: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read> keys: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> values: array<vec4<f32>>;
@@ -47,12 +48,14 @@ fn take(cell: u32) {
   }
 }
 
-@compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) at: vec3<u32>) {
+@compute @workgroup_size(LANES)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
   let teams = HEADS / TOGETHER;
-  let row = at.x / teams;
+  let at = (group.y * groups.x + group.x) * LANES + lane;
+  let row = at / teams;
   if (row >= i.rows) { return; }
-  let head = at.x % teams * TOGETHER;
+  let head = at % teams * TOGETHER;
   let kv_head = head / (HEADS / KV_HEADS);
   let fours = HEAD_DIM / 4u;
   let source = (row * (HEADS + 2u * KV_HEADS) + head) * fours;

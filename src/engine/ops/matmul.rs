@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::engine::gguf::Kind;
-use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource, WORKGROUP};
+use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource};
 use crate::engine::weights::Matrix;
 
 /// The kernels for one kind of weights.
@@ -19,15 +19,18 @@ struct Pair {
 /// Rows that one subgroup, or with [`Grain::Lane`] one lane, computes.
 const ROWS: u32 = 4;
 
-/// The kernels, for every kind of weights.
-pub(crate) struct Matmul([Arc<Pair>; 3]);
+/// Lanes in a workgroup with [`Grain::Lane`]: few, since a software driver goes through the motions for idle
+/// ones as well, and has more cores than a narrow matrix has larger groups.
+const LANES: u32 = 16;
+
+/// The kernels, for every kind of weights: those that store, then those that add.
+pub(crate) struct Matmul([[Arc<Pair>; 2]; 3]);
 
 /// A matrix tied to its input and output.
 pub(crate) struct Bound {
     calls: Vec<Call>,
     columns: u32,
     rows: u32,
-    add: bool,
 }
 
 struct Call {
@@ -45,8 +48,9 @@ impl Matmul {
 
     fn with(gpu: &Gpu, grain: Grain) -> Self {
         // Only `Q8_0` has rows of whole blocks, which the lanes' kernel is made for.
-        let pair = |kind: u8| Arc::new(Pair::new(gpu, kind, if kind == 2 { grain } else { Grain::Team }));
-        Self([0, 1, 2].map(pair))
+        let grain = |kind| if kind == 2 { grain } else { Grain::Team };
+        let pair = |kind, add| Arc::new(Pair::new(gpu, grain(kind), kind, add));
+        Self([0, 1, 2].map(|kind| [false, true].map(|add| pair(kind, add))))
     }
 
     /// `y = x · matrixᵀ`, or `y += x · matrixᵀ` with `add`.
@@ -59,28 +63,31 @@ impl Matmul {
         add: bool,
     ) -> Bound {
         let calls = matrix.parts.iter().map(|part| {
-            let kernels = match part.kind {
+            let [storing, adding] = match part.kind {
                 Kind::F32 => &self.0[0],
                 Kind::F16 => &self.0[1],
                 Kind::Q8_0 => &self.0[2],
             };
+            let kernels = if add { adding } else { storing };
             let group = kernels.one.bind(gpu, &[&part.numbers, &part.scales, x, y]);
             Call { kernels: Arc::clone(kernels), group, first: part.first, rows: part.rows }
         });
-        Bound { calls: calls.collect(), columns: matrix.columns, rows: matrix.rows, add }
+        Bound { calls: calls.collect(), columns: matrix.columns, rows: matrix.rows }
     }
 }
 
 impl Pair {
-    fn new(gpu: &Gpu, kind: u8, grain: Grain) -> Self {
+    fn new(gpu: &Gpu, grain: Grain, kind: u8, add: bool) -> Self {
         let kernel = |tokens: u8| {
-            let constants = [("COLS", f64::from(tokens)), ("KIND", f64::from(kind))];
-            let (label, wgsl, constants) = match grain {
-                Grain::Team => ("matmul", include_str!("matmul.wgsl"), &constants[..]),
-                Grain::Lane => ("matmul by lanes", include_str!("matmul_lanes.wgsl"), &constants[..1]),
+            let (label, wgsl, own) = match grain {
+                Grain::Team => ("matmul", include_str!("matmul.wgsl"), ("KIND", f64::from(kind))),
+                Grain::Lane => {
+                    ("matmul by lanes", include_str!("matmul_lanes.wgsl"), ("LANES", f64::from(LANES)))
+                }
             };
+            let constants = &[("COLS", f64::from(tokens)), ("ADD", f64::from(u8::from(add))), own];
             let bindings = &[Access::Read, Access::Read, Access::Read, Access::Write];
-            Kernel::new(gpu, &KernelSource { label, wgsl, constants, bindings, immediates: 6 })
+            Kernel::new(gpu, &KernelSource { label, wgsl, constants, bindings, immediates: 5 })
         };
         Self { one: kernel(1), four: kernel(4), grain }
     }
@@ -89,7 +96,7 @@ impl Pair {
     fn groups(&self, gpu: &Gpu, rows: u32) -> u32 {
         match self.grain {
             Grain::Team => gpu.groups(rows.div_ceil(ROWS)),
-            Grain::Lane => rows.div_ceil(ROWS * WORKGROUP),
+            Grain::Lane => rows.div_ceil(ROWS * LANES),
         }
     }
 }
@@ -97,7 +104,7 @@ impl Pair {
 impl Bound {
     pub(crate) fn run(&self, gpu: &Gpu, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
         for call in &self.calls {
-            let immediates = [call.rows, tokens, self.columns, self.rows, call.first, u32::from(self.add)];
+            let immediates = [call.rows, tokens, self.columns, self.rows, call.first];
             let groups = call.kernels.groups(gpu, call.rows);
             if tokens == 1 {
                 call.kernels.one.run(pass, &call.group, &immediates, (groups, 1));

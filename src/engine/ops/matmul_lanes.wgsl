@@ -1,9 +1,11 @@
 // y[t][first + r] (+)= sum over k of w[r][k] * x[t][k], w being Q8_0. One lane computes 4 rows for COLS tokens, in
 // the order of k: no sum goes across lanes. What lanes share is the reading of x, which costs a software driver as
 // much as eight products: of every 32 numbers each lane reads four, and hands them round.
-struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32, add: u32 }
+struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32 }
 var<immediate> i: Immediates;
 override COLS: u32;  // 1 or 4
+override ADD: bool;
+override LANES: u32; // in a workgroup; 8 or a multiple
 @group(0) @binding(0) var<storage, read> w: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
@@ -29,15 +31,15 @@ fn store(token: u32, row: u32, sums: vec4<f32>) {
   for (var r = 0u; r < 4u; r++) {
     if (row + r < i.rows) {
       let at = token * i.stride + i.first + row + r;
-      if (i.add == 1u) { y[at] += sums[r]; } else { y[at] = sums[r]; }
+      if (ADD) { y[at] += sums[r]; } else { y[at] = sums[r]; }
     }
   }
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(LANES)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32,
         @builtin(subgroup_invocation_id) lane: u32) {
-  let row = (group.x * 64u + thread) * 4u;
+  let row = (group.x * LANES + thread) * 4u;
   // Only whole subgroups leave: a lane past the last row still has its share of x to read.
   if (row - lane * 4u >= i.rows) { return; }
   let blocks = i.columns / 32u;
