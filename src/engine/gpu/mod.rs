@@ -190,6 +190,15 @@ fn watch(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>) {
     });
 }
 
+/// The tests' device, told to work in another grain than its own.
+#[cfg(test)]
+pub(crate) fn shared_as(grain: Grain) -> Arc<Gpu> {
+    let gpu = shared();
+    let (device, queue, info) = (gpu.device.clone(), gpu.queue.clone(), gpu.info.clone());
+    let fault = Arc::clone(&gpu.fault);
+    Arc::new(Gpu { device, queue, info, grain, fault, ..*gpu })
+}
+
 /// One device for all tests: several at once would only fight for the same two cores.
 #[cfg(test)]
 pub(crate) fn shared() -> Arc<Gpu> {
