@@ -20,6 +20,7 @@ use crate::tenant::{Keys, KeysError, Tenant, Terms};
 use crate::units::{AccountId, Timestamp};
 use crate::{estimate, ledger};
 
+use super::alerts::Alerts;
 use super::models::{self, ModelError, Served, Watched};
 use super::{first_key, refresh};
 
@@ -56,6 +57,9 @@ pub enum BuildError {
     /// The signals that end it cannot be received.
     #[error("signals cannot be received")]
     Signals(#[source] io::Error),
+    /// The webhook's client cannot be made.
+    #[error("alerts cannot be sent")]
+    Alerts(#[source] reqwest::Error),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] io::Error),
@@ -93,7 +97,12 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let (work, ledger_work) = (Tasks::default(), Tasks::default());
     let keys = keys(&settings)?;
     let database = Database::open(&settings.storage).await?;
-    let ledger = open_ledger(&settings, &database, &keys, &metrics, &ledger_work).await?;
+    let observer = refresh::Watcher {
+        metrics: metrics.clone(),
+        alerts: Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?,
+        declared: keys.tenants().map(|tenant| tenant.account.clone()).collect(),
+    };
+    let ledger = open_ledger(&settings, &database, &keys, Arc::new(observer), &ledger_work).await?;
     let (answers, remembered) = (database.answers(), settings.idempotency.clone());
     let idempotency = Idempotency::open(&ledger_work, answers, remembered, Timestamp::now()).await?;
     sweep(&work, &ledger);
@@ -133,15 +142,12 @@ async fn open_ledger(
     settings: &Settings,
     database: &Database,
     keys: &Keys,
-    metrics: &Arc<Metrics>,
+    observer: Arc<dyn ledger::Observer>,
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
     let journal = database.journal();
-    let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Watcher(metrics.clone()));
-    let ledger =
-        Ledger::open(work, journal, observer, settings.ledger, &terms(settings, keys), Timestamp::now())
-            .await?;
-    Ok(ledger)
+    let terms = terms(settings, keys);
+    Ok(Ledger::open(work, journal, observer, settings.ledger, &terms, Timestamp::now()).await?)
 }
 
 /// The declared terms; a tenant without any spends without limits.

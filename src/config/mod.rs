@@ -5,6 +5,7 @@
 //! never from the configuration's text. Loading again is how a reload begins.
 
 mod account;
+mod alerts;
 mod backend;
 mod embedded;
 mod engine;
@@ -22,6 +23,8 @@ mod storage;
 mod value;
 
 use std::path::{Path, PathBuf};
+
+use reqwest::Url;
 
 use crate::catalog::Catalog;
 use crate::tenant::{Tenant, Terms};
@@ -55,6 +58,8 @@ pub struct Settings {
     pub backends: Vec<Backend>,
     /// What accounts may spend, those of the tenants included.
     pub terms: Vec<Terms>,
+    /// Whom to tell of limits that are nearly used up, and of overruns.
+    pub webhook: Option<Url>,
     /// Who may call; open to everyone who reaches the address where empty and `first_key` is absent.
     pub tenants: Vec<Tenant>,
     /// Where the first start writes a key that it makes, and later starts find it.
@@ -111,6 +116,7 @@ fn read(root: &Section<'_>) -> Settings {
         catalog: Catalog { models, routes },
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
         terms: accounts.into_terms(),
+        webhook: alerts::webhook(root),
         tenants,
         first_key,
         log: server::log(root),

@@ -92,7 +92,7 @@ fn every_example_in_the_complete_file_works() {
 #[test]
 fn every_known_key_is_in_the_complete_file() {
     let mut unknown = String::new();
-    for section in ["server", "gateway", "idempotency", "ledger", "log", "engine", "keys"] {
+    for section in ["server", "gateway", "idempotency", "ledger", "alerts", "log", "engine", "keys"] {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
     unknown +=

@@ -1,5 +1,6 @@
 //! A flight from the inside: runs the offers, and settles whatever happens.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 use crate::backend::{Failure, Fault};
 use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Spent};
 use crate::chat::{Finish, Request};
-use crate::execute::{Halt, Job, Progress, Terms, run};
+use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
 use crate::idempotency::Ticket;
 use crate::ledger::{Reservation, SettlementDetail};
 use crate::units::{Money, RequestId, Timestamp, Tokens};
@@ -70,7 +71,7 @@ impl Flying {
         let mut offer = &self.plan.best;
         loop {
             let mut progress = self.prepare(offer);
-            let landing = self.run(offer, &mut progress, &reports).await;
+            let landing = self.run(offer, &mut progress, &books, &reports).await;
             let next = match &landing {
                 Landing::Failed(failure) if may_fall_back(failure, &progress) => fallbacks.next(),
                 _ => None,
@@ -102,7 +103,13 @@ impl Flying {
     }
 
     /// Runs every choice of an offer at once, until all have ended, one has failed, or the caller is gone.
-    async fn run(&self, offer: &Offer, progress: &mut [Progress], reports: &mpsc::Sender<Report>) -> Landing {
+    async fn run(
+        &self,
+        offer: &Offer,
+        progress: &mut [Progress],
+        books: &Books,
+        reports: &mpsc::Sender<Report>,
+    ) -> Landing {
         let Some(backend) = self.parts.backends.get(&offer.model) else {
             return Landing::Failed(Failure::new(Fault::Backend, "no backend serves it").unsent());
         };
@@ -118,6 +125,7 @@ impl Flying {
                 cut_before: self.cut_before(offer),
             })
             .collect();
+        let meters: Vec<Meter> = progress.iter().map(|choice| choice.meter.clone()).collect();
         let runs = jobs.iter().zip(progress).map(|(job, progress)| run(job, progress, reports));
         tokio::select! {
             biased;
@@ -127,6 +135,16 @@ impl Flying {
                 Err(Halt::HungUp) => Landing::HungUp,
                 Err(Halt::Failed(failure)) => Landing::Failed(failure),
             },
+            never = self.meter(offer, &meters, books) => match never {},
+        }
+    }
+
+    /// Notes in the ledger, now and then, what a long run has taken so far.
+    async fn meter(&self, offer: &Offer, meters: &[Meter], books: &Books) -> Infallible {
+        loop {
+            tokio::time::sleep(self.parts.settings.meter_every).await;
+            let spent: Vec<Spent> = meters.iter().map(Meter::read).collect();
+            books.meter(self.cost(offer, &spent), &spent);
         }
     }
 

@@ -43,6 +43,7 @@ pub struct Money {
     pub spent: CounterVec,
     pub overrun: CounterVec,
     pub left: GaugeVec,
+    pub warnings: IntCounterVec,
 }
 
 /// What the models' backends do.
@@ -153,6 +154,11 @@ impl Money {
                 "budget_left_ratio",
                 "What is left of a declared tenant's tightest limit, 0 to 1",
                 &["tenant"],
+            )?,
+            warnings: make.counts(
+                "limit_warnings_total",
+                "Limits that reached their warning threshold, by the kind of limit",
+                &["limit"],
             )?,
         })
     }

@@ -10,6 +10,7 @@
 )]
 
 mod budgets;
+mod crash;
 mod hanging_up;
 mod harness;
 mod idempotency;

@@ -1,7 +1,6 @@
 //! The journal on disk.
 
 mod crash;
-mod speed;
 
 use std::future::poll_fn;
 use std::path::Path;

@@ -4,8 +4,10 @@
 mod answer;
 mod process;
 pub(crate) mod tools;
+mod upstream;
 mod world;
 
 pub(crate) use answer::Answer;
 pub(crate) use process::{Folder, Process};
+pub(crate) use upstream::{Manner, Upstream};
 pub(crate) use world::{World, model, tenant};
