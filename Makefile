@@ -25,6 +25,7 @@ build:
 test: test-tools
 	.venv/bin/python -m unittest discover --start-directory models/train
 	cargo test --workspace --locked
+	cargo test --locked --lib --features shuttle shuttle
 
 # What the tests run: .venv/bin/python with OpenAI's SDK and a llama.cpp server, .venv/bin/node for tests/node,
 # and .cache/promtool.

@@ -1,7 +1,7 @@
 //! The handle: the account machine behind a lock, and the way to the journal.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::catalog::{Allowance, WorstCase};
@@ -11,6 +11,7 @@ use crate::units::{Count, Money, RequestId, Timestamp, Window, Zone};
 
 use super::open::abandoned_charge;
 use super::queue::{Answer, OnFailure, Queue};
+use super::sync::{Mutex, MutexGuard};
 use super::writer::Writer;
 use super::{
     About, AccountId, Accounts, Amounts, Claim, Closed, Dispatched, Entry, Extension, How, Journal,

@@ -19,6 +19,7 @@ mod queue;
 mod reservation;
 mod settings;
 mod statement;
+mod sync;
 mod tally;
 #[cfg(test)]
 pub(crate) mod tests;

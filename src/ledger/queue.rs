@@ -4,7 +4,7 @@
 //! dispatches are refused when too much waits.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use tokio::time::{Duration, Instant};
 use crate::tasks::Tasks;
 use crate::units::RequestId;
 
+use super::sync::{Mutex, MutexGuard};
 use super::{Entry, JournalError, LedgerError, LedgerStats, Settings};
 
 /// How a job's commit went.
@@ -98,14 +99,16 @@ impl Queue {
     pub(super) async fn next(&self, tasks: &Tasks) -> Option<Vec<Job>> {
         loop {
             let arrived = self.arrived.notified();
-            match self.take(tasks.is_stopping()) {
+            // Asked once: a shutdown that begins between two questions would be waited for by nobody.
+            let is_stopping = tasks.is_stopping();
+            match self.take(is_stopping) {
                 Take::Batch(batch) => return Some(batch),
                 Take::End => return None,
                 Take::Wait => {}
             }
             tokio::select! {
                 () = arrived => {}
-                () = tasks.stopping(), if !tasks.is_stopping() => {}
+                () = tasks.stopping(), if !is_stopping => {}
             }
         }
     }

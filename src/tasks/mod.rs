@@ -21,7 +21,11 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        drop(tokio::spawn(self.tracker.track_future(work)));
+        let work = self.tracker.track_future(work);
+        #[cfg(not(feature = "shuttle"))]
+        drop(tokio::spawn(work));
+        #[cfg(feature = "shuttle")]
+        drop(shuttle::future::spawn(work));
     }
 
     /// Resolves when shutdown begins; long-lived loops select on it.

@@ -6,6 +6,8 @@ mod faults;
 mod guards;
 pub(crate) mod model;
 mod scripted;
+#[cfg(feature = "shuttle")]
+mod shuttle;
 mod tree;
 
 use std::sync::Arc;
