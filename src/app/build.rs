@@ -20,7 +20,7 @@ use crate::units::{AccountId, Timestamp};
 use crate::{estimate, ledger};
 
 use super::models::{self, ModelError, Served, Watched};
-use super::{first_key, refresh};
+use super::{first_key, refresh, seal};
 
 /// How often reservations are looked for whose flights do not come back.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -87,6 +87,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let keys = keys(&settings)?;
     let ledger = open_ledger(&settings, &keys, &metrics, &ledger_work).await?;
     sweep(&work, &ledger);
+    seal::daily(&work, &ledger);
     let Served { backends, engines } = models::serve(&settings)?;
     let engines = Arc::new(engines);
     let gateway = Gateway::new(Parts {

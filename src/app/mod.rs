@@ -9,6 +9,7 @@ mod keys;
 mod log;
 mod models;
 mod refresh;
+mod seal;
 mod serve;
 
 pub use build::{App, BuildError, Running, build};

@@ -34,6 +34,7 @@ struct Inner {
     /// Never held across an await. Where both locks are held, this one was taken first.
     accounts: Mutex<Accounts>,
     queue: Arc<Queue>,
+    journal: Arc<dyn Journal>,
     observer: Arc<dyn Observer>,
     settings: Settings,
 }
@@ -50,9 +51,16 @@ impl Ledger {
     ) -> Result<Ledger, LedgerError> {
         let accounts = recover(&*journal, settings.batch_max, terms, now).await?;
         let queue = Arc::new(Queue::new(settings));
-        let writer = Writer { queue: queue.clone(), journal, observer: observer.clone(), settings };
+        let (to_write, observes) = (journal.clone(), observer.clone());
+        let writer = Writer { queue: queue.clone(), journal: to_write, observer: observes, settings };
         tasks.spawn(writer.run(tasks.clone()));
-        Ok(Ledger { inner: Arc::new(Inner { accounts: Mutex::new(accounts), queue, observer, settings }) })
+        let accounts = Mutex::new(accounts);
+        Ok(Ledger { inner: Arc::new(Inner { accounts, queue, journal, observer, settings }) })
+    }
+
+    /// Where entries are, for those who read them.
+    pub(super) fn journal(&self) -> &dyn Journal {
+        &*self.inner.journal
     }
 
     /// Puts these terms in force, at once. Accounts without terms may finish what they began and no more. A limit on a

@@ -6,14 +6,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::Connection;
 
-use crate::ledger::{Dispatched, Entry, Journal, JournalError, Spent};
+use crate::ledger::{Dispatched, Entry, Journal, JournalError, Seal, Spent, Usage, UsageQuery};
 use crate::units::Timestamp;
 
 use super::Sqlite;
 use super::rows::{
-    BALANCES, SPENT, UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered,
-    insert_resolved, inserts, spent,
+    UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered, insert_resolved, inserts,
 };
+use super::{seals, sums};
 
 /// The journal in a `SQLite` file.
 ///
@@ -74,8 +74,7 @@ impl Journal for SqliteJournal {
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         async move {
-            let rows = sqlx::query(SPENT).bind(since.0).fetch_all(&mut *self.database.reader().await).await;
-            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
+            let read = sums::since(&mut *self.database.reader().await, since).await;
             read.map_err(|source| self.failed(source))
         }
         .boxed()
@@ -83,8 +82,27 @@ impl Journal for SqliteJournal {
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         async move {
-            let rows = sqlx::query(BALANCES).fetch_all(&mut *self.database.reader().await).await;
-            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
+            let read = sums::balances(&mut *self.database.reader().await).await;
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
+    fn seal(&self, now: Timestamp) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        async move { seals::seal(&self.database, now).await.map_err(|source| self.failed(source)) }.boxed()
+    }
+
+    fn sealed(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        async move {
+            let read = seals::last(&mut *self.database.reader().await).await;
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
+        async move {
+            let read = sums::usage(&mut *self.database.reader().await, query).await;
             read.map_err(|source| self.failed(source))
         }
         .boxed()

@@ -1,7 +1,10 @@
 //! The embedded default: one `SQLite` file in WAL mode, one connection that writes, one that reads.
 
 mod journal;
+mod records;
 mod rows;
+mod seals;
+mod sums;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +26,12 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "ledger", include_str!("../../../migrations/sqlite/0001_ledger.sql")),
     (2, "accounts", include_str!("../../../migrations/sqlite/0002_accounts.sql")),
+    (4, "seals", include_str!("../../../migrations/sqlite/0004_seals.sql")),
 ];
+
+/// What a start reads.
+#[cfg(test)]
+pub(super) const READ_AT_START: [&str; 3] = [rows::UNRESOLVED, sums::SPENT, sums::BALANCES];
 
 /// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.
 #[derive(Debug)]

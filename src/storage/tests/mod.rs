@@ -1,6 +1,7 @@
 //! The journal on disk.
 
 mod crash;
+mod restart;
 mod speed;
 
 use std::future::poll_fn;
@@ -13,7 +14,7 @@ use proptest::prelude::*;
 use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::catalog::WorstCase;
-use crate::ledger::conformance::{amounts, conforms, dispatched, resolved};
+use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
 use crate::ledger::{
     About, AccountId, Claim, Entry, How, IfAbandoned, Journal, Ledger, Reservation,
@@ -62,6 +63,15 @@ fn detail() -> SettlementDetail {
 async fn the_journal_in_sqlite_conforms() {
     let folder = tempfile::tempdir().unwrap();
     conforms(&open(&folder.path().join("stint.db")).await).await;
+}
+
+#[tokio::test]
+async fn the_journal_in_sqlite_conforms_whenever_it_is_sealed() {
+    let folder = tempfile::tempdir().unwrap();
+    for every in 1..=3 {
+        let journal = open(&folder.path().join(format!("{every}.db"))).await;
+        conforms(&Sealed::every(every, journal)).await;
+    }
 }
 
 proptest! {
