@@ -77,7 +77,8 @@ pub(crate) async fn answers_as(journal: &dyn Journal, plain: &MemoryJournal, mom
                 model: number.is_multiple_of(3),
             };
             let account = (number % 3 == 1).then(|| AccountId::new("org0"));
-            let after = (number % 5 == 4).then(|| UsageGroup { key: "org0/team1".into(), ..UsageGroup::default() });
+            let after =
+                (number % 5 == 4).then(|| UsageGroup { key: "org0/team1".into(), ..UsageGroup::default() });
             let query = UsageQuery { account, from, to, by, after, limit: 2 + number };
             let (is, should) = (journal.usage(&query).await.unwrap(), plain.usage(&query).await.unwrap());
             assert_eq!(is, should, "{query:?}");

@@ -113,15 +113,8 @@ impl Sums {
     pub fn add(&mut self, row: &Resolved) {
         let super::SettlementDetail { prompt, overhead, solution, other, .. } = row.detail;
         let settled = u64::from(row.how == How::Settled);
-        *self += Sums {
-            spent: row.spent,
-            overrun: row.overrun.money,
-            settled,
-            prompt,
-            overhead,
-            solution,
-            other,
-        };
+        *self +=
+            Sums { spent: row.spent, overrun: row.overrun.money, settled, prompt, overhead, solution, other };
     }
 }
 

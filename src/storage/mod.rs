@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub use error::StorageError;
 pub use settings::{Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Sqlite, SqliteJournal};
+pub use sqlite::{Archive, Report, Sqlite, SqliteJournal, restore};
 
 use crate::ledger::{Journal, MemoryJournal};
 

@@ -1,20 +1,26 @@
 //! The embedded default: one `SQLite` file in WAL mode, one connection that writes, one that reads.
 
+mod archive;
 mod journal;
 mod records;
+mod restore;
 mod rows;
 mod seals;
 mod sums;
+mod verify;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
+pub use archive::Archive;
 pub use journal::SqliteJournal;
+pub use restore::restore;
+pub use verify::Report;
 
 use super::file::Lock;
 use super::{SqliteSettings, StorageError, Synchronous};
@@ -55,8 +61,15 @@ impl Sqlite {
         Ok(Sqlite { writer: Mutex::new(writer), reader: Mutex::new(reader), path: path.clone(), _lock: lock })
     }
 
+    /// Closes it, so that all is in the one file.
+    async fn close(self) -> Result<(), StorageError> {
+        let Sqlite { writer, reader, path, _lock } = self;
+        let closed = async { reader.into_inner().close().await.and(writer.into_inner().close().await) };
+        closed.await.map_err(|source| StorageError::Open { path, source })
+    }
+
     /// The one connection that writes. Held for one transaction at a time.
-    async fn writer(&self) -> MutexGuard<'_, SqliteConnection> {
+    pub(super) async fn writer(&self) -> MutexGuard<'_, SqliteConnection> {
         self.writer.lock().await
     }
 

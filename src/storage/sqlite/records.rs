@@ -139,17 +139,7 @@ fn dispatched(id: RequestId, columns: &mut Columns<'_>) -> Result<Option<Dispatc
         input.zip(output).map(|(input, output)| Prices { input: price(input), output: price(output) });
     let if_abandoned = IfAbandoned::of_word(columns.take()?);
     let (admitted, expires) = (Timestamp(columns.take()?), Timestamp(columns.take()?));
-    Ok(Some(Dispatched {
-        id,
-        account,
-        about,
-        held,
-        prices,
-        if_abandoned,
-        metered: None,
-        admitted,
-        expires,
-    }))
+    Ok(Some(Dispatched { id, account, about, held, prices, if_abandoned, metered: None, admitted, expires }))
 }
 
 fn extension(row: &SqliteRow) -> Result<Extended, sqlx::Error> {

@@ -28,8 +28,7 @@ pub(super) async fn seal(database: &Sqlite, now: Timestamp) -> Result<Option<Sea
     let mut sealing = Sealing::after(previous.as_ref());
     while sealing.room() > 0 {
         // Others may read between the parts; what is sealed here does not change any more.
-        let part =
-            records(&mut *database.reader().await, sealing.through(), newest, sealing.room()).await?;
+        let part = records(&mut *database.reader().await, sealing.through(), newest, sealing.room()).await?;
         if part.is_empty() {
             break;
         }

@@ -1,5 +1,6 @@
 //! The journal on disk.
 
+mod books;
 mod crash;
 mod restart;
 mod speed;

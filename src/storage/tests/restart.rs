@@ -48,7 +48,7 @@ async fn fill(path: &Path, days: i64) {
     connection.close().await.unwrap();
 }
 
-/// Takes back the sealing of the last day: it is not over yet.
+/// The last day is not over yet. Of 30 days it has some 33,000 entries, of 365 fewer.
 async fn seal_all_but_the_last_day(path: &Path) {
     let journal = open(path).await;
     let (began, mut seals, mut slowest) = (Instant::now(), 0, 0);
@@ -71,16 +71,17 @@ async fn time(path: &Path, told: &str) {
     let began = Instant::now();
     let journal = open(path).await;
     let file = began.elapsed();
-    let terms: Vec<Terms> = (0..100)
-        .flat_map(|key| (0..10).map(move |team| (team, key)))
-        .map(|(team, key)| Terms::unlimited(AccountId::new(format!("org/team{team}/key{key}"))))
-        .collect();
+    let key = |i: i64| AccountId::new(format!("org/team{}/key{}", i % 10, i * 7919 % 100));
+    let terms: Vec<Terms> = (0..100).map(|i| Terms::unlimited(key(i))).collect();
     let (tasks, journal) = (Tasks::default(), Arc::new(journal));
     let ledger =
-        Ledger::open(&tasks, journal.clone(), Arc::new(()), Settings::default(), &terms, Timestamp(NOW)).await.unwrap();
+        Ledger::open(&tasks, journal.clone(), Arc::new(()), Settings::default(), &terms, Timestamp(NOW))
+            .await
+            .unwrap();
     tell(&format!("  {told}: {:?} to ready, {file:?} of it the file", began.elapsed()));
-    let spent: u64 = ledger.totals().iter().map(|totals| totals.spent.money.0).sum();
-    assert_eq!(spent, 1_000_000 * 700);
+    let totals = ledger.totals();
+    let root = totals.iter().find(|totals| totals.account.as_str() == "org").unwrap();
+    assert_eq!(root.spent.money.0, 1_000_000 * 700);
     for (what, since) in [("33 days", NOW - 33 * DAY), ("a minute", NOW - 60_000)] {
         let began = Instant::now();
         let rows = journal.spent(Timestamp(since)).await.unwrap().len();
@@ -121,7 +122,10 @@ async fn a_start_walks_no_table_that_grows_with_all_that_was_ever_settled() {
         let plan = sqlx::query(sqlx::AssertSqlSafe(explain)).fetch_all(&mut connection).await.unwrap();
         let steps: Vec<String> = plan.iter().map(|row| row.get::<String, _>("detail")).collect();
         for step in &steps {
-            let walks = step.starts_with("SCAN") && ["reservations", "resolutions", "rollups"].iter().any(|table| step.split(' ').any(|word| word == *table || (word.len() == 1 && word != "o")));
+            let walks = step.starts_with("SCAN")
+                && ["reservations", "resolutions", "rollups"].iter().any(|table| {
+                    step.split(' ').any(|word| word == *table || (word.len() == 1 && word != "o"))
+                });
             assert!(!walks, "{step} of {steps:#?}");
         }
     }
