@@ -9,6 +9,7 @@
     reason = "tests may fail, print, and spawn callers of their own"
 )]
 
+mod books;
 mod budgets;
 mod hanging_up;
 mod harness;

@@ -2,6 +2,7 @@
 
 mod books;
 mod crash;
+mod faults;
 mod restart;
 mod speed;
 
