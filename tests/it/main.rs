@@ -11,6 +11,7 @@
 
 mod books;
 mod budgets;
+mod faults;
 mod hanging_up;
 mod harness;
 mod layers;

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sqlx::{Connection, Row, SqliteConnection};
 
@@ -94,6 +94,8 @@ async fn time(path: &Path, told: &str) {
     assert_eq!(journal.unresolved().await.unwrap(), []);
     tell(&format!("    unresolved: {:?}", began.elapsed()));
     assert!(quarter(Timestamp(NOW)) < Timestamp(NOW), "the minute lies within a quarter of an hour");
+    drop(ledger);
+    assert!(tasks.drain(Duration::from_secs(10)).await);
 }
 
 #[tokio::test]

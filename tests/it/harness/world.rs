@@ -11,7 +11,7 @@ use stint::catalog::{Capability, Catalog, Class, EffortLevel, HandOff, Model, Pr
 use stint::config;
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
-use stint::ledger::{AccountId, Ledger, MemoryJournal, Totals};
+use stint::ledger::{AccountId, Journal, Ledger, MemoryJournal, Totals};
 use stint::metrics::Metrics;
 use stint::tasks::Tasks;
 use stint::tenant::{Keys, Tenant, TenantLimit, Terms, hash_key};
@@ -81,6 +81,16 @@ impl World {
         callers: Vec<Caller>,
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
+        World::on(Arc::new(MemoryJournal::default()), models, callers, adjust).await
+    }
+
+    /// The same with any journal.
+    pub(crate) async fn on(
+        journal: Arc<dyn Journal>,
+        models: Vec<(Model, Arc<dyn Backend>)>,
+        callers: Vec<Caller>,
+        adjust: impl FnOnce(&mut http::Settings),
+    ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
@@ -89,7 +99,6 @@ impl World {
             terms.push(Terms::unlimited(Tenant::anonymous().account));
         }
         let keys = Keys::new(callers.into_iter().map(|caller| caller.tenant).collect()).unwrap();
-        let journal = Arc::new(MemoryJournal::default());
         let observer = Arc::new(Quiet);
         let ledger = Ledger::open(&tasks, journal, observer, Default::default(), &terms, Timestamp::now())
             .await
