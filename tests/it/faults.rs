@@ -12,7 +12,7 @@ use stint::catalog::Class;
 use stint::ledger::{Dispatched, Entry, Journal, JournalError, MemoryJournal, Spent};
 use stint::units::{Timestamp, Tokens};
 
-use crate::harness::{World, model, tenant};
+use crate::harness::{Folder, World, model, tenant};
 
 /// A journal on a disk that may be full.
 #[derive(Default)]
@@ -87,4 +87,33 @@ async fn while_the_disk_is_full_streams_end_whole_and_new_requests_are_refused()
     world.settled().await;
     let (kept, account) = (disk.balances().await.unwrap(), world.account("key"));
     assert_eq!((kept[0].settled, kept[0].spent.money), (2, account.spent.money), "nothing is lost");
+}
+
+#[tokio::test]
+async fn a_disk_that_fails_for_a_while_stops_new_requests_and_no_longer() {
+    let folder = Folder::new("");
+    let mut process = folder.serve_through_errors();
+    let body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "What is 12+34*2?" }],
+                       "budget": { "thinking_tokens": 8, "solution_tokens": 12 } });
+    process.ask("", &body).await.good();
+    process.limit_files("0");
+    for _ in 0..3 {
+        let refused = process.ask("", &body).await;
+        assert_eq!((refused.status, &refused.error()["code"]), (503, &json!("overloaded")));
+    }
+    process.limit_files("unlimited");
+    let mut served = 0;
+    for _ in 0..200 {
+        served += u32::from(process.ask("", &body).await.status == 200);
+        if served == 3 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(served, 3, "it recovers by itself");
+    process.signal("TERM");
+    assert!(process.ended(Duration::from_secs(10)).success());
+    let verified = folder.stint("ledger").arg("verify").output().unwrap();
+    let said = String::from_utf8_lossy(&verified.stdout);
+    assert!(verified.status.success() && said.starts_with("4 resolutions"), "{said}");
 }

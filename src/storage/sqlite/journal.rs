@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use sqlx::Connection;
 
 use crate::ledger::{Dispatched, Entry, Journal, JournalError, Seal, Spent, Usage, UsageQuery};
 use crate::units::Timestamp;
@@ -44,8 +43,8 @@ impl SqliteJournal {
             .chain(inserts(&more, insert_extended))
             .chain(inserts(&used, insert_metered))
             .chain(inserts(&ended, insert_resolved));
-        let mut writer = self.database.writer().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut writer = self.database.writer().await?;
+        let mut transaction = self.database.begin(&mut writer).await?;
         for mut statement in statements {
             // Batches differ in length, so there is little to gain from keeping their statements.
             statement.build().persistent(false).execute(&mut *transaction).await?;
@@ -54,7 +53,7 @@ impl SqliteJournal {
     }
 
     fn failed(&self, source: sqlx::Error) -> JournalError {
-        JournalError::caused(format!("the database {} failed", self.database.path.display()), source)
+        JournalError::caused(format!("the database {} failed", self.database.settings.path.display()), source)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection, QueryBuilder, Row, SqliteConnection};
+use sqlx::{QueryBuilder, Row, SqliteConnection, Transaction};
 
 use crate::ledger::{About, AccountId, Rollups, Seal, Sealing, Sums};
 use crate::units::Timestamp;
@@ -35,8 +35,8 @@ pub(super) async fn seal(database: &Sqlite, now: Timestamp) -> Result<Option<Sea
         part.iter().for_each(|record| sealing.add(record));
     }
     let Some((seal, rollups)) = sealing.finish(now) else { return Ok(None) };
-    let mut writer = database.writer().await;
-    write(&mut writer, &seal, rollups).await?;
+    let mut writer = database.writer().await?;
+    write(database.begin(&mut writer).await?, &seal, rollups).await?;
     Ok(Some(seal))
 }
 
@@ -77,10 +77,13 @@ pub(super) fn balances(rollups: &Rollups) -> Balances {
     balances
 }
 
-async fn write(writer: &mut SqliteConnection, seal: &Seal, rollups: Rollups) -> Result<(), sqlx::Error> {
+async fn write(
+    mut transaction: Transaction<'_, sqlx::Sqlite>,
+    seal: &Seal,
+    rollups: Rollups,
+) -> Result<(), sqlx::Error> {
     let balances: Vec<_> = balances(&rollups).into_iter().enumerate().collect();
     let rollups: Vec<_> = rollups.into_iter().enumerate().collect();
-    let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::query("INSERT INTO seals (number, through, resolutions, sealed_at, hash) VALUES (?, ?, ?, ?, ?)")
         .bind(seal.number)
         .bind(seal.through)

@@ -6,10 +6,11 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use crate::ledger::conformance::{amounts, dispatched, resolved};
 use crate::ledger::{Entry, Extended, How, Journal, Metered, Sums, UsageQuery};
-use crate::units::{Money, Timestamp};
+use crate::tasks::Tasks;
+use crate::units::{Money, Timestamp, Tokens};
 
 use super::super::{Archive, Report, restore};
-use super::{open, settings};
+use super::{detail, ledger, open, reserve, settings};
 
 /// Two sealed days of two requests, one request that is not sealed, and one that is open; each with an extension and
 /// a metering.
@@ -78,6 +79,24 @@ async fn books_that_were_kept_are_right() {
     assert_eq!(report.differences, Vec::<String>::new());
     assert_eq!((report.resolutions, report.sealed, report.seals, report.open), (5, 4, 2, 1));
     assert_eq!(report.spent, Money(100));
+}
+
+#[tokio::test]
+async fn the_books_are_sealed_once_a_day() {
+    const DAY: i64 = 24 * 3600 * 1000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stint.db");
+    let (tasks, now) = (Tasks::default(), Timestamp(500 * DAY - 1));
+    let ledger = ledger(&tasks, open(&path).await, now).await;
+    assert_eq!(ledger.seal_daily(now).await.unwrap(), [], "nothing is not sealed");
+    for (now, seals) in [(now, 1), (now, 0), (Timestamp(500 * DAY), 1), (Timestamp(501 * DAY - 1), 0)] {
+        let mut reservation = reserve(&ledger, 10);
+        reservation.dispatch().await.unwrap();
+        let settling = reservation.settle(Money(3), Tokens(1), detail());
+        assert!(settling.journalled(std::time::Duration::from_secs(60)).await.journalled);
+        assert_eq!(ledger.seal_daily(now).await.unwrap().len(), seals, "{now}");
+    }
+    assert!(verify(&path).await.is_right());
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Lets the file grow to so many pages, as a disk with no more room would.
 async fn room(database: &Sqlite, pages: i64) {
     let sql = format!("PRAGMA max_page_count = {pages}");
-    sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_all(&mut *database.writer().await).await.unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_all(&mut *database.writer().await.unwrap()).await.unwrap();
 }
 
 /// Dispatches until the disk is full; says how often that went well.

@@ -13,6 +13,7 @@ use crate::tasks::Tasks;
 use crate::tenant::Terms;
 use crate::units::Timestamp;
 
+use super::super::Archive;
 use super::open;
 
 const ENTRIES: i64 = 1_000_000;
@@ -20,21 +21,22 @@ const ENTRIES: i64 = 1_000_000;
 const NOW: i64 = 1_795_207_000_000;
 const DAY: i64 = 24 * 3600 * 1000;
 
-/// A million settled requests of 100 keys and 3 models, evenly over so many days until now.
-async fn fill(path: &Path, days: i64) {
+/// So many settled requests of 100 keys and 3 models, evenly over so many days until now.
+async fn fill(path: &Path, entries: i64, days: i64) {
     drop(open(path).await);
     let url = format!("sqlite://{}", path.display());
     let mut connection = SqliteConnection::connect(&url).await.unwrap();
     for sql in [
         "PRAGMA synchronous = OFF".to_owned(),
-        "CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) \
-         SELECT i FROM n"
-            .to_owned(),
+        format!(
+            "CREATE TEMP TABLE n AS \
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {entries}) SELECT i FROM n"
+        ),
         format!(
             "INSERT INTO reservations (id, account, money, thinking, price_input, price_output, admitted_at, \
                                        expires_at, model) \
              SELECT unhex(printf('%032x', i)), 'org/team' || (i % 10) || '/key' || (i * 7919 % 100), 900, 90, 1, 2, \
-                    {NOW} - ({ENTRIES} - i) * {span} / {ENTRIES}, {NOW}, 'model' || (i % 3) FROM n",
+                    {NOW} - ({entries} - i) * {span} / {entries}, {NOW}, 'model' || (i % 3) FROM n",
             span = days * DAY
         ),
         "INSERT INTO resolutions (reservation, how, account, model, admitted_at, resolved_at, money, thinking, \
@@ -105,12 +107,26 @@ async fn a_start_with_a_million_entries() {
         let folder = tempfile::tempdir_in(".").unwrap();
         let path = folder.path().join("stint.db");
         tell(&format!("a million entries of {days} days"));
-        fill(&path, days).await;
+        fill(&path, ENTRIES, days).await;
         time(&path, "without seals").await;
         seal_all_but_the_last_day(&path).await;
         time(&path, "with seals").await;
         tell(&format!("    {} MB", path.metadata().unwrap().len() / 1_000_000));
     }
+}
+
+#[tokio::test]
+async fn a_busy_day_has_several_seals_and_each_has_its_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stint.db");
+    fill(&path, 20_500, 1).await;
+    let journal = open(&path).await;
+    let (first, second) =
+        (journal.seal(Timestamp(NOW)).await.unwrap(), journal.seal(Timestamp(NOW)).await.unwrap());
+    assert_eq!(first.map(|seal| (seal.is_full(), seal.through)), Some((true, 20_000)));
+    assert_eq!(second.map(|seal| (seal.is_full(), seal.resolutions)), Some((false, 500)));
+    assert_eq!(journal.seal(Timestamp(NOW)).await.unwrap(), None);
+    assert_eq!(Archive::open(&path).await.unwrap().verify().await.unwrap().differences, Vec::<String>::new());
 }
 
 #[tokio::test]
