@@ -27,12 +27,15 @@ CREATE TABLE seals (
     hash        BLOB    NOT NULL CHECK (length(hash) = 32)
 ) STRICT;
 
--- What a seal's requests were charged, by the quarter of an hour of their admission.
+-- What a seal's requests were charged, summed up thrice: by the quarter of an hour of their admission, by the day of
+-- UTC, and over all time.
 CREATE TABLE rollups (
     seal          INTEGER NOT NULL REFERENCES seals (number),
     line          INTEGER NOT NULL,
-    -- When the quarter of an hour began.
-    quarter       INTEGER NOT NULL,
+    -- How long it is, in milliseconds; 0 for all time.
+    span          INTEGER NOT NULL CHECK (span IN (900000, 86400000, 0)),
+    -- When it began; 0 for all time.
+    start         INTEGER NOT NULL,
     account       TEXT    NOT NULL,
     model         TEXT,
     end_user      TEXT,
@@ -50,24 +53,7 @@ CREATE TABLE rollups (
     other         INTEGER NOT NULL,
     PRIMARY KEY (seal, line)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX rollups_by_quarter ON rollups (quarter);
-
--- The same over all times of admission.
-CREATE TABLE balances (
-    seal          INTEGER NOT NULL REFERENCES seals (number),
-    line          INTEGER NOT NULL,
-    account       TEXT    NOT NULL,
-    model         TEXT,
-    end_user      TEXT,
-    tag           TEXT,
-    money         INTEGER NOT NULL,
-    thinking      INTEGER NOT NULL,
-    tool_calls    INTEGER NOT NULL,
-    requests      INTEGER NOT NULL,
-    overrun_money INTEGER NOT NULL,
-    settled       INTEGER NOT NULL,
-    PRIMARY KEY (seal, line)
-) STRICT, WITHOUT ROWID;
+CREATE INDEX rollups_by_time ON rollups (span, start);
 
 -- Whoever wants to change what was written must at least mean it.
 CREATE TRIGGER reservations_kept  BEFORE DELETE ON reservations BEGIN SELECT raise(ABORT, 'entries are immutable'); END;

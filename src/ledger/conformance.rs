@@ -48,6 +48,10 @@ impl<J: Journal> Journal for Sealed<J> {
         self.journal.spent(since)
     }
 
+    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
+        self.journal.spent_from(moments)
+    }
+
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         self.journal.balances()
     }
@@ -68,6 +72,9 @@ impl<J: Journal> Journal for Sealed<J> {
 /// Whatever can be asked of it, the journal answers as a plain list of the same entries does.
 pub(crate) async fn answers_as(journal: &dyn Journal, plain: &MemoryJournal, moments: &[Timestamp]) {
     assert_eq!(journal.balances().await.unwrap(), plain.balances().await.unwrap());
+    let mut starts = moments.to_vec();
+    starts.sort();
+    assert_eq!(journal.spent_from(&starts).await.unwrap(), plain.spent_from(&starts).await.unwrap());
     for &from in moments {
         assert_eq!(journal.spent(from).await.unwrap(), plain.spent(from).await.unwrap(), "since {from:?}");
         for (number, &to) in moments.iter().enumerate() {

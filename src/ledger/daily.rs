@@ -2,10 +2,7 @@
 
 use crate::units::Timestamp;
 
-use super::{Ledger, LedgerError, Seal};
-
-/// A day of UTC, in milliseconds.
-const DAY: i64 = 24 * 3600 * 1000;
+use super::{Ledger, LedgerError, Seal, Span};
 
 impl Ledger {
     /// Seals what was resolved until now, if the last seal is of another day; gives back the seals that were made.
@@ -14,7 +11,7 @@ impl Ledger {
     /// When the journal fails; the seals that were made before stand.
     pub async fn seal_daily(&self, now: Timestamp) -> Result<Vec<Seal>, LedgerError> {
         let last = self.journal().sealed().await?;
-        let day = |moment: Timestamp| moment.0.div_euclid(DAY);
+        let day = |moment: Timestamp| Span::Day.start(moment);
         match last {
             Some(last) if day(last.at) == day(now) => Ok(Vec::new()),
             _ => self.seal(now).await,

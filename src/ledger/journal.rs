@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use crate::catalog::Prices;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
-use super::{About, AccountId, Amounts, IfAbandoned, JournalError, Seal, Usage, UsageQuery, usage};
+use super::{About, AccountId, Amounts, IfAbandoned, JournalError, Seal, Usage, UsageQuery, spent, usage};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,6 +149,13 @@ pub trait Journal: Send + Sync {
     /// What each account spent on requests admitted at `since` or later, by the quarter of an hour of the admission:
     /// no time zone's days begin elsewhere.
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>>;
+
+    /// What each account spent on requests admitted at the first of these moments or later, each request under the last
+    /// of them that it was not admitted before; by moment, account, and what the
+    /// requests were about. They are in order, and none is of voided requests alone.
+    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
+        spent::from(self, moments).boxed()
+    }
 
     /// What each account spent over all time; `since` in it is the beginning of time.
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>>;

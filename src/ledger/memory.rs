@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 use crate::units::{Money, RequestId, Timestamp};
 
 use super::{
-    Amounts, Dispatched, Entry, Extended, How, Journal, JournalError, Metered, Resolved, Spent, Usage,
-    UsageQuery, quarter,
+    Amounts, Dispatched, Entry, Extended, How, Journal, JournalError, Metered, Resolved, Span, Spent, Usage,
+    UsageQuery,
 };
 
 /// A journal in memory. It keeps all that it is given, so it grows with every request.
@@ -111,7 +111,7 @@ impl Journal for MemoryJournal {
     }
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
-        async move { Ok(self.rows().sums(since, |moment| quarter(moment).max(since))) }.boxed()
+        async move { Ok(self.rows().sums(since, |moment| Span::Quarter.start(moment).max(since))) }.boxed()
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {

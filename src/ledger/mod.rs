@@ -20,6 +20,7 @@ mod queue;
 mod reservation;
 mod seal;
 mod settings;
+mod spent;
 mod statement;
 mod tally;
 #[cfg(test)]
@@ -39,7 +40,7 @@ pub use ledger::Ledger;
 pub use memory::MemoryJournal;
 pub use open::Closed;
 pub use reservation::{Receipt, Reservation, Settling};
-pub use seal::{Record, Rollups, SEAL_MAX, Seal, Sealing, Sums, quarter};
+pub use seal::{Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Sums};
 pub use settings::{LedgerStats, Observer, Settings};
 pub use statement::{Line, Totals, Warning};
 pub use usage::{GroupBy, Usage, UsageGroup, UsageQuery};

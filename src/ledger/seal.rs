@@ -22,6 +22,9 @@ use crate::units::{Money, Timestamp, Tokens};
 
 use super::{About, AccountId, Amounts, Dispatched, Extended, How, Metered, QUARTER, Resolved};
 
+/// A day of UTC, in milliseconds.
+const DAY: i64 = 24 * 3600 * 1000;
+
 /// The most resolutions that one seal covers: writing their sums down must not hold up the writer. A busy day has
 /// several seals.
 pub const SEAL_MAX: usize = 20_000;
@@ -75,8 +78,19 @@ pub struct Sums {
     pub other: Tokens,
 }
 
-/// Sums by the quarter of an hour of the admission, by account, and by what the requests were about.
-pub type Rollups = BTreeMap<(Timestamp, AccountId, About), Sums>;
+/// How long the times are by which a seal sums up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Span {
+    /// Quarters of an hour: everybody's days begin with one.
+    Quarter,
+    /// Days of UTC.
+    Day,
+    /// All time.
+    All,
+}
+
+/// Sums by the time of the admission, by account, and by what the requests were about.
+pub type Rollups = BTreeMap<(Span, Timestamp, AccountId, About), Sums>;
 
 /// A seal in the making.
 #[derive(Debug)]
@@ -130,9 +144,32 @@ impl AddAssign for Sums {
     }
 }
 
-/// The quarter of an hour in which a moment is.
-pub fn quarter(moment: Timestamp) -> Timestamp {
-    Timestamp(moment.0.div_euclid(QUARTER).saturating_mul(QUARTER))
+impl Span {
+    /// All of them.
+    pub const ALL: [Span; 3] = [Span::Quarter, Span::Day, Span::All];
+
+    /// In milliseconds; 0 for all time.
+    pub fn length(self) -> i64 {
+        match self {
+            Span::Quarter => QUARTER,
+            Span::Day => DAY,
+            Span::All => 0,
+        }
+    }
+
+    /// When the one began in which a moment is; 0 for all time.
+    pub fn start(self, moment: Timestamp) -> Timestamp {
+        match self {
+            Span::All => Timestamp(0),
+            _ => Timestamp(moment.0.div_euclid(self.length()).saturating_mul(self.length())),
+        }
+    }
+
+    /// When the first one begins, at this moment or later.
+    pub fn next(self, moment: Timestamp) -> Timestamp {
+        let start = self.start(moment);
+        if start < moment { Timestamp(start.0.saturating_add(self.length())) } else { start }
+    }
 }
 
 impl Sealing {
@@ -162,8 +199,10 @@ impl Sealing {
         self.hash.update(Bytes::of(record).0);
         (self.through, self.resolutions) = (record.number, self.resolutions + 1);
         let Resolved { account, about, admitted, .. } = &record.resolved;
-        let key = (quarter(*admitted), account.clone(), about.clone());
-        self.rollups.entry(key).or_default().add(&record.resolved);
+        for span in Span::ALL {
+            let key = (span, span.start(*admitted), account.clone(), about.clone());
+            self.rollups.entry(key).or_default().add(&record.resolved);
+        }
     }
 
     /// The seal and its sums; nothing, where it covers nothing.

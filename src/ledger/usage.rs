@@ -6,10 +6,7 @@ use std::sync::Arc;
 
 use crate::units::Timestamp;
 
-use super::{AccountId, JournalError, Ledger, LedgerError, Resolved, Sums};
-
-/// A day of UTC, in milliseconds.
-const DAY: i64 = 24 * 3600 * 1000;
+use super::{AccountId, JournalError, Ledger, LedgerError, Resolved, Span, Sums};
 
 /// By what use is told apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,7 +84,7 @@ impl UsageQuery {
     }
 
     fn group(&self, row: &Resolved) -> UsageGroup {
-        let day = Timestamp(row.admitted.0.div_euclid(DAY) * DAY);
+        let day = Span::Day.start(row.admitted);
         UsageGroup {
             day: if self.by.day { day } else { Timestamp(0) },
             key: if self.by.key { row.account.as_str().into() } else { Arc::default() },

@@ -115,5 +115,5 @@ async fn a_disk_that_fails_for_a_while_stops_new_requests_and_no_longer() {
     assert!(process.ended(Duration::from_secs(10)).success());
     let verified = folder.stint("ledger").arg("verify").output().unwrap();
     let said = String::from_utf8_lossy(&verified.stdout);
-    assert!(verified.status.success() && said.starts_with("4 resolutions"), "{said}");
+    assert!(verified.status.success() && said.contains("the books are right"), "{said}");
 }

@@ -8,7 +8,7 @@ use crate::ledger::conformance::answers_as;
 use crate::ledger::tally::WINDOWS;
 use crate::ledger::{
     About, AccountId, Accounts, Amounts, Claim, Entry, Extension, IfAbandoned, Journal, Ledger,
-    MemoryJournal, Settings, quarter,
+    MemoryJournal, Settings, Span,
 };
 use crate::tasks::Tasks;
 use crate::tenant::{Scope, TenantLimit, Terms};
@@ -298,7 +298,8 @@ pub(crate) async fn run(ops: &[Op], journal: std::sync::Arc<dyn Journal>) {
         }
     }
     let moments = [0, 1, 700, 2_000, 30_000].map(|seconds| Timestamp(now.0 - seconds * 1000));
-    let moments = [&moments[..], &[quarter(now), Timestamp(i64::MIN), Timestamp(i64::MAX)]].concat();
+    let moments =
+        [&moments[..], &[Span::Quarter.start(now), Timestamp(i64::MIN), Timestamp(i64::MAX)]].concat();
     answers_as(&*journal, &plain, &moments).await;
     assert_eq!(journal.unresolved().await.unwrap(), []);
     let tasks = Tasks::default();

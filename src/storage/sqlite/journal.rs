@@ -79,6 +79,14 @@ impl Journal for SqliteJournal {
         .boxed()
     }
 
+    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
+        async move {
+            let read = sums::between(&mut *self.database.reader().await, moments).await;
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         async move {
             let read = sums::balances(&mut *self.database.reader().await).await;

@@ -38,7 +38,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
 
 /// What a start reads.
 #[cfg(test)]
-pub(super) const READ_AT_START: [&str; 3] = [rows::UNRESOLVED, sums::SPENT, sums::BALANCES];
+pub(super) const READ_AT_START: [&str; 3] = [rows::UNRESOLVED, sums::BETWEEN, sums::BALANCES];
 
 /// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.
 #[derive(Debug)]

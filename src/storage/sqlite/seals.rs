@@ -1,22 +1,17 @@
 //! Making seals, and reading them back.
 
-use std::collections::BTreeMap;
-
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, SqliteConnection, Transaction};
 
-use crate::ledger::{About, AccountId, Rollups, Seal, Sealing, Sums};
+use crate::ledger::{About, AccountId, Rollups, Seal, Sealing, Span, Sums};
 use crate::units::Timestamp;
 
 use super::Sqlite;
 use super::records::records;
 use super::rows::{amounts_i64, push_about, whole};
 
-/// Rows in one statement: the database takes 32,766 values, and a rollup has 17.
+/// Rows in one statement: the database takes 32,766 values, and a rollup has 18.
 const ROWS_MAX: usize = 1024;
-
-/// Sums over all time, by account and by what the requests were about.
-pub(super) type Balances = BTreeMap<(AccountId, About), Sums>;
 
 /// Seals the oldest resolutions that are not sealed yet. What they come to is read and summed up beside the writer;
 /// it is held for one short transaction, in which a seal that another made meanwhile is a conflict.
@@ -68,22 +63,12 @@ fn read(row: &SqliteRow) -> Result<Seal, sqlx::Error> {
     })
 }
 
-/// What a seal's rollups come to over all time.
-pub(super) fn balances(rollups: &Rollups) -> Balances {
-    let mut balances = Balances::new();
-    for ((_, account, about), sums) in rollups {
-        *balances.entry((account.clone(), about.clone())).or_default() += *sums;
-    }
-    balances
-}
-
 async fn write(
     mut transaction: Transaction<'_, sqlx::Sqlite>,
     seal: &Seal,
     rollups: Rollups,
 ) -> Result<(), sqlx::Error> {
-    let balances: Vec<_> = balances(&rollups).into_iter().enumerate().collect();
-    let rollups: Vec<_> = rollups.into_iter().enumerate().collect();
+    let lines: Vec<_> = rollups.into_iter().enumerate().collect();
     sqlx::query("INSERT INTO seals (number, through, resolutions, sealed_at, hash) VALUES (?, ?, ?, ?, ?)")
         .bind(seal.number)
         .bind(seal.through)
@@ -92,55 +77,32 @@ async fn write(
         .bind(seal.hash.to_vec())
         .execute(&mut *transaction)
         .await?;
-    for part in rollups.chunks(ROWS_MAX) {
+    for part in lines.chunks(ROWS_MAX) {
         insert_rollups(seal.number, part).build().persistent(false).execute(&mut *transaction).await?;
-    }
-    for part in balances.chunks(ROWS_MAX) {
-        insert_balances(seal.number, part).build().persistent(false).execute(&mut *transaction).await?;
     }
     transaction.commit().await
 }
 
-type Line<K> = (usize, (K, Sums));
+type Line = (usize, ((Span, Timestamp, AccountId, About), Sums));
 
-fn insert_rollups(seal: i64, lines: &[Line<(Timestamp, AccountId, About)>]) -> QueryBuilder<sqlx::Sqlite> {
+fn insert_rollups(seal: i64, lines: &[Line]) -> QueryBuilder<sqlx::Sqlite> {
     let mut statement = QueryBuilder::new(
         "INSERT INTO rollups \
-         (seal, line, quarter, account, model, end_user, tag, money, thinking, tool_calls, requests, \
+         (seal, line, span, start, account, model, end_user, tag, money, thinking, tool_calls, requests, \
           overrun_money, settled, prompt, overhead, solution, other) ",
     );
-    statement.push_values(lines, |mut values, (line, ((quarter, account, about), sums))| {
-        values.push_bind(seal).push_bind(i64::try_from(*line).unwrap_or(i64::MAX)).push_bind(quarter.0);
-        values.push_bind(account.as_str().to_owned());
+    statement.push_values(lines, |mut values, (line, ((span, start, account, about), sums))| {
+        values.push_bind(seal).push_bind(i64::try_from(*line).unwrap_or(i64::MAX));
+        values.push_bind(span.length()).push_bind(start.0).push_bind(account.as_str().to_owned());
         push_about(&mut values, about);
-        for number in charged(sums) {
-            values.push_bind(number);
+        for amount in amounts_i64(sums.spent) {
+            values.push_bind(amount);
         }
+        values.push_bind(whole(sums.spent.requests.0)).push_bind(whole(sums.overrun.0));
+        values.push_bind(whole(sums.settled));
         for tokens in [sums.prompt, sums.overhead, sums.solution, sums.other] {
             values.push_bind(whole(tokens.0));
         }
     });
     statement
-}
-
-fn insert_balances(seal: i64, lines: &[Line<(AccountId, About)>]) -> QueryBuilder<sqlx::Sqlite> {
-    let mut statement = QueryBuilder::new(
-        "INSERT INTO balances \
-         (seal, line, account, model, end_user, tag, money, thinking, tool_calls, requests, overrun_money, settled) ",
-    );
-    statement.push_values(lines, |mut values, (line, ((account, about), sums))| {
-        values.push_bind(seal).push_bind(i64::try_from(*line).unwrap_or(i64::MAX));
-        values.push_bind(account.as_str().to_owned());
-        push_about(&mut values, about);
-        for number in charged(sums) {
-            values.push_bind(number);
-        }
-    });
-    statement
-}
-
-/// Money, thinking tokens, tool calls, requests, overrun and settled ones.
-fn charged(sums: &Sums) -> [i64; 6] {
-    let [money, thinking, tool_calls] = amounts_i64(sums.spent);
-    [money, thinking, tool_calls, whole(sums.spent.requests.0), whole(sums.overrun.0), whole(sums.settled)]
 }

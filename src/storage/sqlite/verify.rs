@@ -1,17 +1,22 @@
 //! Recomputing everything from all entries.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Connection, Row, SqliteConnection};
 
-use crate::ledger::{AccountId, Amounts, How, Record, Rollups, SEAL_MAX, Seal, Sealing, Spent, Sums};
+use crate::ledger::{
+    About, AccountId, Amounts, How, Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Spent, Sums,
+};
 use crate::units::{Count, Money, Timestamp, Tokens};
 
 use super::records::records;
 use super::rows::{about, amounts, count};
-use super::seals::{self, Balances};
-use super::sums;
+use super::{seals, sums};
+
+/// Sums over all time, by account and by what the requests were about.
+type Balances = BTreeMap<(AccountId, About), Sums>;
 
 /// How many differences a report names.
 const NAMED_MAX: usize = 20;
@@ -211,17 +216,10 @@ async fn compare(
     let sql = "SELECT * FROM rollups WHERE seal = ? ORDER BY line";
     let stored = sqlx::query(sql).bind(seal.number).fetch_all(&mut *snapshot).await?;
     let stored = stored.iter().map(rollup).collect::<Result<Vec<_>, _>>()?;
-    same(
-        &format!("a rollup of {name}"),
-        stored,
-        rollups.iter().map(|(key, sums)| (key.clone(), *sums)),
-        report,
-    );
-    let sql = "SELECT * FROM balances WHERE seal = ? ORDER BY line";
-    let stored = sqlx::query(sql).bind(seal.number).fetch_all(&mut *snapshot).await?;
-    let stored = stored.iter().map(balance).collect::<Result<Vec<_>, _>>()?;
-    let balances = seals::balances(rollups).into_iter().map(|(key, sums)| (key, charged(sums)));
-    same(&format!("a balance of {name}"), stored, balances, report);
+    let should = rollups.iter().map(|((span, start, account, about), sums)| {
+        (span.length(), (*start, account.clone(), about.clone()), *sums)
+    });
+    same(&format!("a rollup of {name}"), stored, should, report);
     Ok(())
 }
 
@@ -241,8 +239,8 @@ fn same<T: PartialEq + Debug>(what: &str, is: Vec<T>, should: impl Iterator<Item
 }
 
 fn add(balances: &mut Balances, rollups: &Rollups) {
-    for (key, sums) in seals::balances(rollups) {
-        *balances.entry(key).or_default() += sums;
+    for ((_, _, account, about), sums) in rollups.iter().filter(|((span, ..), _)| *span == Span::All) {
+        *balances.entry((account.clone(), about.clone())).or_default() += *sums;
     }
 }
 
@@ -252,33 +250,24 @@ fn stand(balances: &Balances, stored: &[Spent], report: &mut Report) {
         let sums = Sums { spent: one.spent, overrun: one.overrun, settled: one.settled, ..Sums::default() };
         ((one.account.clone(), one.about.clone()), sums)
     });
-    let should = balances.iter().map(|(key, sums)| (key.clone(), charged(*sums)));
+    let should = balances.iter().map(|(key, sums)| {
+        let Sums { spent, overrun, settled, .. } = *sums;
+        (key.clone(), Sums { spent, overrun, settled, ..Sums::default() })
+    });
     same("a balance", stored.collect(), should, report);
 }
 
-/// The part of sums that balances have.
-fn charged(sums: Sums) -> Sums {
-    Sums { spent: sums.spent, overrun: sums.overrun, settled: sums.settled, ..Sums::default() }
-}
-
-fn balance(row: &SqliteRow) -> Result<((AccountId, crate::ledger::About), Sums), sqlx::Error> {
+fn rollup(row: &SqliteRow) -> Result<(i64, (Timestamp, AccountId, About), Sums), sqlx::Error> {
     let number = |column| row.try_get::<i64, _>(column).map(count);
-    let spent = Amounts { requests: Count(number("requests")?), ..amounts(row)? };
-    let (overrun, settled) = (Money(number("overrun_money")?), number("settled")?);
-    let account = AccountId::new(row.try_get::<&str, _>("account")?);
-    Ok(((account, about(row)?), Sums { spent, overrun, settled, ..Sums::default() }))
-}
-
-fn rollup(row: &SqliteRow) -> Result<((Timestamp, AccountId, crate::ledger::About), Sums), sqlx::Error> {
-    let tokens = |column| row.try_get::<i64, _>(column).map(|value| Tokens(count(value)));
-    let ((account, about), charged) = balance(row)?;
-    let quarter: i64 = row.try_get("quarter")?;
     let sums = Sums {
-        prompt: tokens("prompt")?,
-        overhead: tokens("overhead")?,
-        solution: tokens("solution")?,
-        other: tokens("other")?,
-        ..charged
+        spent: Amounts { requests: Count(number("requests")?), ..amounts(row)? },
+        overrun: Money(number("overrun_money")?),
+        settled: number("settled")?,
+        prompt: Tokens(number("prompt")?),
+        overhead: Tokens(number("overhead")?),
+        solution: Tokens(number("solution")?),
+        other: Tokens(number("other")?),
     };
-    Ok(((Timestamp(quarter), account, about), sums))
+    let account = AccountId::new(row.try_get::<&str, _>("account")?);
+    Ok((row.try_get("span")?, (Timestamp(row.try_get("start")?), account, about(row)?), sums))
 }

@@ -118,7 +118,7 @@ async fn a_change_to_a_row_of_any_kind_is_found() {
     check_found("UPDATE seals SET sealed_at = 9 WHERE number = 2", "the hash of seal 2").await;
     check_found("UPDATE rollups SET money = money + 1 WHERE seal = 1", "a rollup of seal 1").await;
     check_found("UPDATE rollups SET solution = 0 WHERE seal = 2", "a rollup of seal 2").await;
-    check_found("UPDATE balances SET thinking = 1 WHERE seal = 2", "a balance of seal 2").await;
+    check_found("UPDATE rollups SET thinking = 1 WHERE seal = 2 AND span = 0", "a balance:").await;
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_row_that_is_missing_or_there_twice_is_found() {
     check_found("DELETE FROM resolutions WHERE number = 5", "neither a resolution nor a place").await;
     check_found("DELETE FROM seals WHERE number = 1", "the number of a seal").await;
     check_found("DELETE FROM rollups WHERE seal = 2", "a rollup of seal 2").await;
-    check_found("DELETE FROM balances WHERE seal = 1", "a balance of seal 1").await;
+    check_found("DELETE FROM rollups WHERE seal = 1 AND span = 86400000", "a rollup of seal 1").await;
     check_found("DELETE FROM open_reservations", "neither a resolution nor a place").await;
     check_found(
         "INSERT INTO open_reservations SELECT reservation FROM resolutions LIMIT 1",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection, Row, SqliteConnection};
 
-use crate::ledger::{AccountId, Journal, Ledger, Settings, quarter};
+use crate::ledger::{AccountId, Journal, Ledger, Settings, Span};
 use crate::tasks::Tasks;
 use crate::tenant::Terms;
 use crate::units::Timestamp;
@@ -95,7 +95,10 @@ async fn time(path: &Path, told: &str) {
     let began = Instant::now();
     assert_eq!(journal.unresolved().await.unwrap(), []);
     tell(&format!("    unresolved: {:?}", began.elapsed()));
-    assert!(quarter(Timestamp(NOW)) < Timestamp(NOW), "the minute lies within a quarter of an hour");
+    assert!(
+        Span::Quarter.start(Timestamp(NOW)) < Timestamp(NOW),
+        "the minute lies within a quarter of an hour"
+    );
     drop(ledger);
     assert!(tasks.drain(Duration::from_secs(10)).await);
 }
