@@ -56,9 +56,7 @@ pub enum StorageError {
         source: sqlx::migrate::MigrateError,
     },
     /// It cannot be read to its end.
-    #[error(
-        "cannot read {path}: run `stint ledger verify`, and restore a backup if it finds the file broken"
-    )]
+    #[error("cannot read {path} to its end: if the file is broken, restore a backup")]
     Read {
         /// The database.
         path: PathBuf,

@@ -218,6 +218,12 @@ async fn a_backup_taken_under_load_is_right_and_starts() {
     assert!(refused(&folder, &["restore", backup]).contains("--force"));
     assert!(ledger(&other, &["restore", backup]).contains("the books are right"));
     let restored = other.serve();
+    let sealed = async {
+        while !ledger(&other, &["verify"]).contains("; 1 seals cover") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), sealed).await.expect("a day was missed, so it is sealed");
     let copied = spent(&restored).await;
     assert!(copied > 0 && copied <= at_last + 4 * 50_000, "{copied} of {at_last}");
     restored.ask("sk-test", &question("reasoner")).await.good();

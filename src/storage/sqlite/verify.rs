@@ -1,7 +1,7 @@
 //! Recomputing everything from all entries.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::fmt::{self, Debug, Display};
 
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Connection, Row, SqliteConnection};
@@ -93,9 +93,13 @@ pub(super) async fn verify(connection: &mut SqliteConnection) -> Result<Report, 
             report.differs(told.replace('?', row.try_get(0)?));
         }
     }
-    let balances = entries(&mut snapshot, &mut report).await?;
-    let stored = sums::balances(&mut snapshot).await?;
-    stand(&balances, &stored, &mut report);
+    match entries(&mut snapshot, &mut report).await {
+        Ok(balances) => stand(&balances, &sums::balances(&mut snapshot).await?, &mut report),
+        Err(error @ (sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. })) => {
+            report.differs(format!("a row cannot be read: {error}"));
+        }
+        Err(error) => return Err(error),
+    }
     let open = "SELECT count(*) FROM open_reservations";
     report.open = count(sqlx::query_scalar(open).fetch_one(&mut *snapshot).await?);
     Ok(report)
@@ -114,10 +118,19 @@ impl Report {
         }
     }
 
-    fn check<T: PartialEq + Debug>(&mut self, what: &str, is: &T, should: &T) {
+    fn check<T: PartialEq + Debug>(&mut self, what: &str, of: &dyn Display, is: &T, should: &T) {
         if is != should {
-            self.differs(format!("{what}: {is:?}, and its rows come to {should:?}"));
+            self.differs(format!("{what} of {of}: {is:?}, and it should be {should:?}"));
         }
+    }
+}
+
+/// What to call a resolution, put into words only where one differs.
+struct Name<'a>(&'a Record);
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "resolution {} ({})", self.0.number, self.0.resolved.id)
     }
 }
 
@@ -140,13 +153,10 @@ async fn file(snapshot: &mut SqliteConnection, report: &mut Report) -> Result<()
 async fn entries(snapshot: &mut SqliteConnection, report: &mut Report) -> Result<Balances, sqlx::Error> {
     let (mut balances, mut previous) = (Balances::new(), None::<Seal>);
     for seal in seals::all(&mut *snapshot).await? {
-        report.check(
-            "the number of a seal",
-            &seal.number,
-            &(previous.as_ref().map_or(0, |seal| seal.number) + 1),
-        );
-        let again = walk(snapshot, Sealing::after(previous.as_ref()), seal.through, report).await?;
         let name = format!("seal {}", seal.number);
+        let number = previous.as_ref().map_or(0, |seal| seal.number) + 1;
+        report.check("the number", &name, &seal.number, &number);
+        let again = walk(snapshot, Sealing::after(previous.as_ref()), seal.through, report).await?;
         match again.finish(seal.at) {
             None => report.differs(format!("{name} covers nothing")),
             Some((again, rollups)) => {
@@ -189,17 +199,17 @@ async fn walk(
 
 /// A resolution against what led to it.
 fn one(record: &Record, report: &mut Report) {
-    let Record { number, resolved, dispatched, .. } = record;
+    let Record { resolved, dispatched, .. } = record;
     report.resolutions += 1;
     report.spent += resolved.spent.money;
-    let name = format!("resolution {number} ({})", resolved.id);
+    let name = Name(record);
     let Some(dispatched) = dispatched else { return report.differs(format!("{name} has no reservation")) };
-    report.check(&format!("the account of {name}"), &resolved.account, &dispatched.account);
-    report.check(&format!("the admission of {name}"), &resolved.admitted, &dispatched.admitted);
+    report.check("the account", &name, &resolved.account, &dispatched.account);
+    report.check("the admission", &name, &resolved.admitted, &dispatched.admitted);
     let spent = Amounts { requests: Count::ZERO, ..resolved.spent };
-    report.check(&format!("the overrun of {name}"), &resolved.overrun, &spent.saturating_sub(record.held()));
+    report.check("the overrun", &name, &resolved.overrun, &spent.saturating_sub(record.held()));
     if resolved.how == How::Voided {
-        report.check(&format!("what was charged for the voided {name}"), &spent, &Amounts::ZERO);
+        report.check("the voided charge", &name, &spent, &Amounts::ZERO);
     }
 }
 
@@ -210,9 +220,9 @@ async fn compare(
     (again, rollups): (&Seal, &Rollups),
     report: &mut Report,
 ) -> Result<(), sqlx::Error> {
-    report.check(&format!("the last resolution of {name}"), &seal.through, &again.through);
-    report.check(&format!("the resolutions that {name} covers"), &seal.resolutions, &again.resolutions);
-    report.check(&format!("the hash of {name}"), &seal.hex(), &again.hex());
+    report.check("the last resolution", &name, &seal.through, &again.through);
+    report.check("the number of resolutions", &name, &seal.resolutions, &again.resolutions);
+    report.check("the hash", &name, &seal.hex(), &again.hex());
     let sql = "SELECT * FROM rollups WHERE seal = ? ORDER BY line";
     let stored = sqlx::query(sql).bind(seal.number).fetch_all(&mut *snapshot).await?;
     let stored = stored.iter().map(rollup).collect::<Result<Vec<_>, _>>()?;

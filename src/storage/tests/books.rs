@@ -113,7 +113,12 @@ async fn a_change_to_a_row_of_any_kind_is_found() {
     check_found("UPDATE resolutions SET money = 21 WHERE number = 3", "a rollup of seal 2").await;
     check_found("UPDATE resolutions SET money = 21 WHERE number = 3", "a balance").await;
     check_found("UPDATE resolutions SET money = 90 WHERE number = 5", "the overrun of resolution 5").await;
-    check_found("UPDATE resolutions SET how = 'voided' WHERE number = 5", "the voided resolution 5").await;
+    check_found(
+        "UPDATE resolutions SET how = 'voided' WHERE number = 5",
+        "the voided charge of resolution 5",
+    )
+    .await;
+    check_found("UPDATE resolutions SET how = 'x' WHERE number = 5", "a row cannot be read").await;
     check_found("UPDATE seals SET hash = zeroblob(32) WHERE number = 1", "the hash of seal 2").await;
     check_found("UPDATE seals SET sealed_at = 9 WHERE number = 2", "the hash of seal 2").await;
     check_found("UPDATE rollups SET money = money + 1 WHERE seal = 1", "a rollup of seal 1").await;
@@ -131,9 +136,9 @@ async fn a_row_that_is_missing_or_there_twice_is_found() {
     .await;
     check_found("DELETE FROM extensions", "the hash of seal 1").await;
     check_found("DELETE FROM meterings", "the hash of seal 1").await;
-    check_found("DELETE FROM resolutions WHERE number = 2", "covers: 2").await;
+    check_found("DELETE FROM resolutions WHERE number = 2", "the number of resolutions of seal 1: 2").await;
     check_found("DELETE FROM resolutions WHERE number = 5", "neither a resolution nor a place").await;
-    check_found("DELETE FROM seals WHERE number = 1", "the number of a seal").await;
+    check_found("DELETE FROM seals WHERE number = 1", "the number of seal 2").await;
     check_found("DELETE FROM rollups WHERE seal = 2", "a rollup of seal 2").await;
     check_found("DELETE FROM rollups WHERE seal = 1 AND span = 86400000", "a rollup of seal 1").await;
     check_found("DELETE FROM open_reservations", "neither a resolution nor a place").await;

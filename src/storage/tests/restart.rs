@@ -114,6 +114,9 @@ async fn a_start_with_a_million_entries() {
         time(&path, "without seals").await;
         seal_all_but_the_last_day(&path).await;
         time(&path, "with seals").await;
+        let began = Instant::now();
+        assert!(Archive::open(&path).await.unwrap().verify().await.unwrap().is_right());
+        tell(&format!("    verified in {:?}", began.elapsed()));
         tell(&format!("    {} MB", path.metadata().unwrap().len() / 1_000_000));
     }
 }
