@@ -18,6 +18,9 @@ use super::{seals, sums};
 /// Sums over all time, by account and by what the requests were about.
 type Balances = BTreeMap<(AccountId, About), Sums>;
 
+/// A line of the rollups: how long its time is, what it is of, and what that comes to.
+type Rollup = (i64, (Timestamp, AccountId, About), Sums);
+
 /// How many differences a report names.
 const NAMED_MAX: usize = 20;
 
@@ -267,7 +270,7 @@ fn stand(balances: &Balances, stored: &[Spent], report: &mut Report) {
     same("a balance", stored.collect(), should, report);
 }
 
-fn rollup(row: &SqliteRow) -> Result<(i64, (Timestamp, AccountId, About), Sums), sqlx::Error> {
+fn rollup(row: &SqliteRow) -> Result<Rollup, sqlx::Error> {
     let number = |column| row.try_get::<i64, _>(column).map(count);
     let sums = Sums {
         spent: Amounts { requests: Count(number("requests")?), ..amounts(row)? },
