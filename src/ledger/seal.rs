@@ -27,7 +27,7 @@ const DAY: i64 = 24 * 3600 * 1000;
 
 /// The most resolutions that one seal covers: writing their sums down must not hold up the writer. A busy day has
 /// several seals.
-pub const SEAL_MAX: usize = 20_000;
+pub const SEAL_MAX: usize = 10_000;
 
 /// What is known of a seal once it is made.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -58,7 +58,7 @@ async fn seal_all_but_the_last_day(path: &Path) {
         let one = Instant::now();
         let Some(seal) = journal.seal(Timestamp(NOW)).await.unwrap() else { break };
         (seals, slowest) = (seals + 1, slowest.max(one.elapsed().as_millis()));
-        if !seal.is_full() || seal.through >= ENTRIES - 40_000 {
+        if !seal.is_full() || seal.through >= ENTRIES - 33_000 {
             break;
         }
     }
@@ -125,11 +125,11 @@ async fn a_start_with_a_million_entries() {
 async fn a_busy_day_has_several_seals_and_each_has_its_bound() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stint.db");
-    fill(&path, 20_500, 1).await;
+    fill(&path, 10_500, 1).await;
     let journal = open(&path).await;
     let (first, second) =
         (journal.seal(Timestamp(NOW)).await.unwrap(), journal.seal(Timestamp(NOW)).await.unwrap());
-    assert_eq!(first.map(|seal| (seal.is_full(), seal.through)), Some((true, 20_000)));
+    assert_eq!(first.map(|seal| (seal.is_full(), seal.through)), Some((true, 10_000)));
     assert_eq!(second.map(|seal| (seal.is_full(), seal.resolutions)), Some((false, 500)));
     assert_eq!(journal.seal(Timestamp(NOW)).await.unwrap(), None);
     assert_eq!(Archive::open(&path).await.unwrap().verify().await.unwrap().differences, Vec::<String>::new());
