@@ -157,6 +157,7 @@ async fn a_second_process_on_the_same_file_is_refused() {
     open(&path).await;
 }
 
+/// CR-07: a newer schema.
 #[tokio::test]
 async fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
