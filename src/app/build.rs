@@ -22,7 +22,7 @@ use crate::{estimate, ledger};
 
 use super::alerts::Alerts;
 use super::models::{self, ModelError, Served, Watched};
-use super::{first_key, refresh};
+use super::{first_key, refresh, seal};
 
 /// How often reservations are looked for whose flights do not come back.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -106,6 +106,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let (answers, remembered) = (database.answers(), settings.idempotency.clone());
     let idempotency = Idempotency::open(&ledger_work, answers, remembered, Timestamp::now()).await?;
     sweep(&work, &ledger);
+    seal::daily(&work, &ledger);
     let Served { backends, engines } = models::serve(&settings)?;
     let engines = Arc::new(engines);
     let gateway = Gateway::new(Parts {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::{check, health, keys, serve};
+use super::{books, check, health, keys, serve};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
@@ -27,6 +27,11 @@ enum Verb {
     /// Make keys and hash them.
     #[command(subcommand)]
     Keys(Keys),
+    /// Seal, verify, back up, restore and export the ledger.
+    #[command(subcommand)]
+    Ledger(books::Verb),
+    /// Print what was used, as a table.
+    Usage(books::UsageOptions),
     /// Ask the configured server whether it is ready; for health checks.
     Health,
 }
@@ -48,6 +53,8 @@ pub fn main() -> ExitCode {
         Verb::Check => check::check(config),
         Verb::Keys(Keys::New) => keys::new(),
         Verb::Keys(Keys::Hash) => keys::hash(),
+        Verb::Ledger(verb) => books::ledger(config, verb),
+        Verb::Usage(options) => books::usage(config, &options),
         Verb::Health => health::health(config),
     }
 }

@@ -1,6 +1,7 @@
 //! Wiring: settings in, a running server out; and the verbs of the command line.
 
 mod alerts;
+mod books;
 mod build;
 mod check;
 mod command;
@@ -10,6 +11,7 @@ mod keys;
 mod log;
 mod models;
 mod refresh;
+mod seal;
 mod serve;
 
 pub use build::{App, BuildError, Running, build};

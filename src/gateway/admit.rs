@@ -12,7 +12,9 @@ use crate::catalog::{Calibration, Catalog, Demand, Market, Model, Plan, Prices, 
 use crate::chat::Request;
 use crate::estimate;
 use crate::idempotency::Ticket;
-use crate::ledger::{About, Claim, IfAbandoned, Ledger, Line, Refused, Reservation};
+use crate::ledger::{
+    About, Claim, IfAbandoned, Ledger, LedgerError, Line, Refused, Reservation, Usage, UsageQuery,
+};
 use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
@@ -80,6 +82,14 @@ impl Gateway {
     /// How every limit of a tenant and of the accounts above it stands.
     pub fn statement(&self, tenant: &Tenant, now: Timestamp) -> Vec<Line> {
         self.parts.ledger.statement(&tenant.account, &About::default(), now)
+    }
+
+    /// What was used, by group.
+    ///
+    /// # Errors
+    /// When the ledger's journal cannot be read.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<Usage>, LedgerError> {
+        self.parts.ledger.usage(query).await
     }
 
     /// True where new requests can be served: the ledger can record them.

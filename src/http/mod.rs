@@ -16,6 +16,7 @@ mod router;
 mod server;
 mod settings;
 mod strict;
+mod usage;
 
 pub use router::{Service, api, monitoring};
 pub use server::{Bound, Server, bind};

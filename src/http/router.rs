@@ -19,7 +19,7 @@ use crate::tenant::Keys;
 use crate::units::RequestId;
 
 use super::error::Problem;
-use super::{Settings, auth, chat, headers, pages};
+use super::{Settings, auth, chat, headers, pages, usage};
 
 /// What the handlers ask.
 pub struct Service {
@@ -51,6 +51,7 @@ pub fn api(service: &Arc<Service>) -> Router {
         .route("/v1/models", get(pages::models))
         .route("/v1/models/{*name}", get(pages::model))
         .route("/v1/allowance", get(pages::allowance))
+        .route("/v1/usage", get(usage::usage))
         .with_state(service.clone());
     finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
         (Some(_), _) => routes,

@@ -3,10 +3,95 @@
 use crate::catalog::Prices;
 use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
 use super::{
-    About, AccountId, Amounts, Dispatched, Entry, Extended, How, IfAbandoned, Journal, Metered, QUARTER,
-    Resolved, SettlementDetail, Spent,
+    About, AccountId, Amounts, Dispatched, Entry, Extended, GroupBy, How, IfAbandoned, Journal, JournalError,
+    MemoryJournal, Metered, QUARTER, Resolved, Seal, SettlementDetail, Spent, Usage, UsageGroup, UsageQuery,
 };
+
+/// A journal that seals what is there after every so many appends.
+pub(crate) struct Sealed<J> {
+    journal: J,
+    every: usize,
+    appends: AtomicUsize,
+}
+
+impl<J: Journal> Sealed<J> {
+    pub(crate) fn every(every: usize, journal: J) -> Sealed<J> {
+        Sealed { journal, every, appends: AtomicUsize::new(0) }
+    }
+}
+
+impl<J: Journal> Journal for Sealed<J> {
+    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+        async move {
+            let appended = self.journal.append(entries).await;
+            if self.appends.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.every) {
+                while let Some(seal) = self.journal.seal(Timestamp(0)).await? {
+                    assert_eq!(self.journal.sealed().await?, Some(seal));
+                }
+            }
+            appended
+        }
+        .boxed()
+    }
+
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+        self.journal.unresolved()
+    }
+
+    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        self.journal.spent(since)
+    }
+
+    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
+        self.journal.spent_from(moments)
+    }
+
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        self.journal.balances()
+    }
+
+    fn seal(&self, now: Timestamp) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        self.journal.seal(now)
+    }
+
+    fn sealed(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        self.journal.sealed()
+    }
+
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
+        self.journal.usage(query)
+    }
+}
+
+/// Whatever can be asked of it, the journal answers as a plain list of the same entries does.
+pub(crate) async fn answers_as(journal: &dyn Journal, plain: &MemoryJournal, moments: &[Timestamp]) {
+    assert_eq!(journal.balances().await.unwrap(), plain.balances().await.unwrap());
+    let mut starts = moments.to_vec();
+    starts.sort();
+    assert_eq!(journal.spent_from(&starts).await.unwrap(), plain.spent_from(&starts).await.unwrap());
+    for &from in moments {
+        assert_eq!(journal.spent(from).await.unwrap(), plain.spent(from).await.unwrap(), "since {from:?}");
+        for (number, &to) in moments.iter().enumerate() {
+            let by = GroupBy {
+                day: number.is_multiple_of(2),
+                key: number % 4 < 2,
+                model: number.is_multiple_of(3),
+            };
+            let account = (number % 3 == 1).then(|| AccountId::new("org0"));
+            let after =
+                (number % 5 == 4).then(|| UsageGroup { key: "org0/team1".into(), ..UsageGroup::default() });
+            let query = UsageQuery { account, from, to, by, after, limit: 2 + number };
+            let (is, should) = (journal.usage(&query).await.unwrap(), plain.usage(&query).await.unwrap());
+            assert_eq!(is, should, "{query:?}");
+        }
+    }
+}
 
 /// Runs the whole suite on an empty journal.
 pub(crate) async fn conforms(journal: &dyn Journal) {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::catalog::Prices;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
-use super::{About, AccountId, Amounts, IfAbandoned, JournalError};
+use super::{About, AccountId, Amounts, IfAbandoned, JournalError, Seal, Usage, UsageQuery, spent, usage};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,8 +150,33 @@ pub trait Journal: Send + Sync {
     /// no time zone's days begin elsewhere.
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>>;
 
+    /// What each account spent on requests admitted at the first of these moments or later, each request under the last
+    /// of them that it was not admitted before; by moment, account, and what the
+    /// requests were about. They are in order, and none is of voided requests alone.
+    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
+        spent::from(self, moments).boxed()
+    }
+
     /// What each account spent over all time; `since` in it is the beginning of time.
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>>;
+
+    /// Seals the oldest resolutions that are not sealed yet, as many as one seal may cover; nothing, where there are none.
+    /// Sums are the same before and after. A journal that nobody can look into later need not.
+    fn seal(&self, now: Timestamp) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        let _ = now;
+        async { Ok(None) }.boxed()
+    }
+
+    /// The last seal.
+    fn sealed(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        async { Ok(None) }.boxed()
+    }
+
+    /// What was used, by group, in the order of the groups.
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
+        let _ = query;
+        async { Err(usage::not_kept()) }.boxed()
+    }
 }
 
 /// The quarter of an hour that holds a moment, in milliseconds.
@@ -176,6 +202,11 @@ impl How {
             How::Voided => "voided",
             How::Expired => "expired",
         }
+    }
+
+    /// What a word of the journal means.
+    pub fn of_word(word: &str) -> Option<How> {
+        [How::Settled, How::Voided, How::Expired].into_iter().find(|how| how.word() == word)
     }
 }
 

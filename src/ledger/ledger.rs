@@ -1,8 +1,8 @@
 //! The handle: the account machine behind a lock, and the way to the journal.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use crate::catalog::{Allowance, WorstCase};
 use crate::tasks::Tasks;
@@ -19,11 +19,8 @@ use super::{
     SettlementDetail, Settling, Totals, Warning,
 };
 
-/// Longer than any month of any time zone.
-const MONTH_MAX: Duration = Duration::from_secs(33 * 24 * 3600);
-
-/// The windows whose beginnings are quarters of an hour, wherever the account's clock is.
-const LONG_WINDOWS: [Window; 4] = [Window::Hour, Window::Day, Window::Week, Window::Month];
+/// The windows that end some time.
+const WINDOWS: [Window; 5] = [Window::Minute, Window::Hour, Window::Day, Window::Week, Window::Month];
 
 /// The ledger. Clones share it.
 #[derive(Clone)]
@@ -35,6 +32,7 @@ struct Inner {
     /// Never held across an await. Where both locks are held, this one was taken first.
     accounts: Mutex<Accounts>,
     queue: Arc<Queue>,
+    journal: Arc<dyn Journal>,
     observer: Arc<dyn Observer>,
     settings: Settings,
 }
@@ -51,9 +49,16 @@ impl Ledger {
     ) -> Result<Ledger, LedgerError> {
         let accounts = recover(&*journal, settings.batch_max, terms, now).await?;
         let queue = Arc::new(Queue::new(settings));
-        let writer = Writer { queue: queue.clone(), journal, observer: observer.clone(), settings };
+        let (to_write, observes) = (journal.clone(), observer.clone());
+        let writer = Writer { queue: queue.clone(), journal: to_write, observer: observes, settings };
         tasks.spawn(writer.run(tasks.clone()));
-        Ok(Ledger { inner: Arc::new(Inner { accounts: Mutex::new(accounts), queue, observer, settings }) })
+        let accounts = Mutex::new(accounts);
+        Ok(Ledger { inner: Arc::new(Inner { accounts, queue, journal, observer, settings }) })
+    }
+
+    /// Where entries are, for those who read them.
+    pub(super) fn journal(&self) -> &dyn Journal {
+        &*self.inner.journal
     }
 
     /// Puts these terms in force, at once. Accounts without terms may finish what they began and no more. A limit on a
@@ -239,14 +244,15 @@ async fn recover(
     let mut accounts = Accounts::default();
     accounts.declare(terms);
     accounts.recover(&journal.balances().await?, &[Window::Total], now);
-    accounts.recover(&journal.spent(before(now, MONTH_MAX)).await?, &LONG_WINDOWS, now);
-    let minute = Window::Minute.start(now, &Zone::UTC);
-    accounts.recover(&journal.spent(minute).await?, &[Window::Minute], now);
+    accounts.recover(&journal.spent_from(&starts(terms, now)).await?, &WINDOWS, now);
     Ok(accounts)
 }
 
-fn before(now: Timestamp, long: Duration) -> Timestamp {
-    Timestamp(now.0.saturating_sub(i64::try_from(long.as_millis()).unwrap_or(i64::MAX)))
+/// When the windows began that hold now, by everybody's clock, in order.
+fn starts(terms: &[Terms], now: Timestamp) -> Vec<Timestamp> {
+    let here = |zone: &Zone| WINDOWS.map(|window| window.start(now, zone));
+    let starts = terms.iter().flat_map(|terms| here(&terms.zone)).chain(here(&Zone::UTC));
+    starts.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn posted(row: Dispatched, at: Timestamp) -> Entry {

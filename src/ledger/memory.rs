@@ -9,7 +9,8 @@ use futures_util::future::BoxFuture;
 use crate::units::{Money, RequestId, Timestamp};
 
 use super::{
-    Amounts, Dispatched, Entry, Extended, How, Journal, JournalError, Metered, QUARTER, Resolved, Spent,
+    Amounts, Dispatched, Entry, Extended, How, Journal, JournalError, Metered, Resolved, Span, Spent, Usage,
+    UsageQuery,
 };
 
 /// A journal in memory. It keeps all that it is given, so it grows with every request.
@@ -110,12 +111,15 @@ impl Journal for MemoryJournal {
     }
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
-        let quarter = move |moment: Timestamp| Timestamp(moment.0.div_euclid(QUARTER) * QUARTER).max(since);
-        async move { Ok(self.rows().sums(since, quarter)) }.boxed()
+        async move { Ok(self.rows().sums(since, |moment| Span::Quarter.start(moment).max(since))) }.boxed()
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         let always = Timestamp(i64::MIN);
         async move { Ok(self.rows().sums(always, |_| always)) }.boxed()
+    }
+
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
+        async move { Ok(query.answer(self.rows().resolved.values())) }.boxed()
     }
 }

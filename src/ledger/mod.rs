@@ -9,6 +9,7 @@ mod accounts;
 mod amounts;
 #[cfg(test)]
 pub(crate) mod conformance;
+mod daily;
 mod error;
 mod journal;
 #[expect(clippy::module_inception, reason = "the handle is what the module is named for")]
@@ -17,13 +18,16 @@ mod memory;
 mod open;
 mod queue;
 mod reservation;
+mod seal;
 mod settings;
+mod spent;
 mod statement;
 mod sync;
 mod tally;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
+mod usage;
 mod wish;
 mod writer;
 
@@ -37,8 +41,10 @@ pub use ledger::Ledger;
 pub use memory::MemoryJournal;
 pub use open::Closed;
 pub use reservation::{Receipt, Reservation, Settling};
+pub use seal::{Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Sums};
 pub use settings::{LedgerStats, Observer, Settings};
 pub use statement::{Line, Totals, Warning};
+pub use usage::{GroupBy, Usage, UsageGroup, UsageQuery};
 pub use wish::About;
 
 pub use crate::units::AccountId;

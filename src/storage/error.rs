@@ -28,6 +28,17 @@ pub enum StorageError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// It belongs to another user, or is for reading only.
+    #[error("{path} may not be written to: give it to the user that runs stint (chown, chmod u+w)")]
+    NotWritable {
+        /// The database.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// An older version of Stint wrote it, and it is only to be read.
+    #[error("{0} was written by an older stint: start this one once, which brings its tables up to date")]
+    Older(PathBuf),
     /// It is there and cannot be opened.
     #[error("cannot open {path} as a database: check that it is one of stint's and may be written to")]
     Open {
@@ -44,4 +55,41 @@ pub enum StorageError {
         /// What went wrong.
         source: sqlx::migrate::MigrateError,
     },
+    /// It cannot be read to its end.
+    #[error("cannot read {path} to its end: if the file is broken, restore a backup")]
+    Read {
+        /// The database.
+        path: PathBuf,
+        /// What the database said.
+        source: sqlx::Error,
+    },
+    /// A copy of it cannot be written.
+    #[error("cannot write {path}: check that there is no such file, and that its folder may be written to")]
+    Write {
+        /// The file to write.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A copy of it broke off.
+    #[error("cannot copy the database to {path}: check that there is room for it")]
+    Copy {
+        /// The file to write.
+        path: PathBuf,
+        /// What the database said.
+        source: sqlx::Error,
+    },
+    /// What is to be restored is wrong in itself.
+    #[error("{path} is not restored, for its books are wrong: {first} ({found} differences in all)")]
+    Wrong {
+        /// The backup.
+        path: PathBuf,
+        /// The first difference.
+        first: String,
+        /// How many there are.
+        found: usize,
+    },
+    /// There is a database where one is to be restored.
+    #[error("{0} is there already: `--force` moves it aside")]
+    Exists(PathBuf),
 }

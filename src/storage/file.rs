@@ -31,14 +31,40 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(StorageError::InUse(database.to_owned())),
             Err(TryLockError::Error(source)) => return Err(create_error(&beside)(source)),
         }
+        // SQLite would open it for reading alone and fail at the first entry. Nobody here has it open: see above.
+        match private().open(database) {
+            Err(source)
+                if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) =>
+            {
+                return Err(StorageError::NotWritable { path: database.to_owned(), source });
+            }
+            _ => {}
+        }
         Ok(Lock { _file: file })
     }
 }
 
 fn beside(database: &Path) -> PathBuf {
+    with_ending(database, ".lock")
+}
+
+/// The path of a file that belongs to a database.
+pub(super) fn with_ending(database: &Path, ending: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
-    name.push(".lock");
+    name.push(ending);
     name.into()
+}
+
+/// Makes an empty file where there is none.
+pub(super) fn create_new(path: &Path) -> std::io::Result<()> {
+    private().create_new(true).open(path).map(drop)
+}
+
+/// Waits until the disk has it, and its name.
+pub(super) fn sync(path: &Path) -> std::io::Result<()> {
+    File::open(path)?.sync_all()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn create_error(path: &Path) -> impl FnOnce(std::io::Error) -> StorageError {

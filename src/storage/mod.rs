@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub use error::StorageError;
 pub use settings::{Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Sqlite, SqliteAnswers, SqliteJournal};
+pub use sqlite::{Archive, Report, Sqlite, SqliteAnswers, SqliteJournal, restore};
 
 use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Journal, MemoryJournal};

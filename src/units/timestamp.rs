@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Add;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -30,6 +31,25 @@ impl Timestamp {
     }
 }
 
+/// A text that is no moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not a moment: write a day like 2026-11-20, which begins in UTC, or a time like 2026-11-20T08:00:00Z"
+)]
+pub struct NotAMoment;
+
+/// From RFC 3339, or from a date, for the beginning of that day in UTC.
+impl FromStr for Timestamp {
+    type Err = NotAMoment;
+
+    fn from_str(text: &str) -> Result<Timestamp, NotAMoment> {
+        let whole =
+            if text.len() == "2026-11-20".len() { format!("{text}T00:00:00Z") } else { text.to_owned() };
+        let moment: jiff::Timestamp = whole.parse().map_err(|_| NotAMoment)?;
+        Ok(Timestamp(moment.as_millisecond()))
+    }
+}
+
 impl Add<Duration> for Timestamp {
     type Output = Timestamp;
     fn add(self, later: Duration) -> Timestamp {
@@ -49,5 +69,24 @@ impl fmt::Display for Timestamp {
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<i64, NotAMoment>) {
+        assert_eq!(text.parse::<Timestamp>(), expected.map(Timestamp), "{text}");
+    }
+
+    #[test]
+    fn days_and_times_are_moments() {
+        check("1970-01-02", Ok(86_400_000));
+        check("1970-01-01T01:00:00.5Z", Ok(3_600_500));
+        check("1970-01-01T01:00:00+01:00", Ok(0));
+        check("1970-13-01", Err(NotAMoment));
+        check("yesterday", Err(NotAMoment));
+        check("", Err(NotAMoment));
     }
 }

@@ -12,6 +12,7 @@ use stint::backend::{Backend, Failure, Fault};
 use stint::catalog::{Class, Model};
 use stint::idempotency::{Answers, Change, Fingerprint, Record, Scope, Settings};
 use stint::ledger::AccountId;
+use stint::ledger::MemoryJournal;
 use stint::units::{Money, RequestId, Timestamp};
 
 use crate::harness::{Answer, World, model, tenant};
@@ -45,7 +46,8 @@ async fn world(play: Play) -> (World, Arc<Scripted>) {
 async fn remembering(settings: Settings) -> (World, Arc<Scripted>) {
     let script = Arc::new(Scripted::always(thinker()));
     let models: Vec<(Model, Arc<dyn Backend>)> = vec![(model("m", Class::Inline), script.clone())];
-    (World::remembering(models, vec![tenant("a", PLENTY)], settings, |_| ()).await, script)
+    let journal = Arc::new(MemoryJournal::default());
+    (World::remembering(journal, models, vec![tenant("a", PLENTY)], settings, |_| ()).await, script)
 }
 
 /// Asks for the tenant `a`.

@@ -9,8 +9,10 @@
     reason = "tests may fail, print, and spawn callers of their own"
 )]
 
+mod books;
 mod budgets;
 mod crash;
+mod faults;
 mod hanging_up;
 mod harness;
 mod idempotency;

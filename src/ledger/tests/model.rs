@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use crate::ledger::conformance::answers_as;
 use crate::ledger::tally::WINDOWS;
 use crate::ledger::{
     About, AccountId, Accounts, Amounts, Claim, Entry, Extension, IfAbandoned, Journal, Ledger,
-    MemoryJournal, Settings,
+    MemoryJournal, Settings, Span,
 };
 use crate::tasks::Tasks;
 use crate::tenant::{Scope, TenantLimit, Terms};
@@ -288,9 +289,18 @@ pub(crate) async fn run(ops: &[Op], journal: std::sync::Arc<dyn Journal>) {
     }
     entries.extend(accounts.expire(now + Duration::from_secs(7200)).into_iter().flat_map(|one| one.entries));
     assert_eq!((accounts.open(), accounts.reserved()), (0, Amounts::ZERO));
-    for part in entries.chunks(7) {
+    let plain = MemoryJournal::default();
+    for (number, part) in entries.chunks(7).enumerate() {
         journal.append(part).await.unwrap();
+        plain.append(part).await.unwrap();
+        if (ops.len() + number).is_multiple_of(3) {
+            journal.seal(now).await.unwrap();
+        }
     }
+    let moments = [0, 1, 700, 2_000, 30_000].map(|seconds| Timestamp(now.0 - seconds * 1000));
+    let moments =
+        [&moments[..], &[Span::Quarter.start(now), Timestamp(i64::MIN), Timestamp(i64::MAX)]].concat();
+    answers_as(&*journal, &plain, &moments).await;
     assert_eq!(journal.unresolved().await.unwrap(), []);
     let tasks = Tasks::default();
     let observer = std::sync::Arc::new(());

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Connection, Row, SqliteConnection};
+use sqlx::{Row, SqliteConnection};
 
 use crate::idempotency::{Answer, Answers, AnswersError, Body, Change, End, Fingerprint, Record, Scope};
 use crate::units::{RequestId, Timestamp};
@@ -60,8 +60,8 @@ impl SqliteAnswers {
 
     async fn commit(&self, changes: &[Change]) -> Result<Vec<bool>, sqlx::Error> {
         let statements = changes.iter().map(statement).collect::<Result<Vec<_>, _>>()?;
-        let mut writer = self.database.writer().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut writer = self.database.writer().await?;
+        let mut transaction = self.database.begin(&mut writer).await?;
         let mut took_place = Vec::with_capacity(statements.len());
         for statement in statements {
             took_place.push(run(statement, &mut transaction).await? > 0);
@@ -71,12 +71,12 @@ impl SqliteAnswers {
     }
 
     async fn alone(&self, statement: Query) -> Result<u64, AnswersError> {
-        let done = run(statement, &mut *self.database.writer().await).await;
-        done.map_err(|source| self.failed(source))
+        let done = async { run(statement, &mut *self.database.writer().await?).await };
+        done.await.map_err(|source| self.failed(source))
     }
 
     fn failed(&self, source: sqlx::Error) -> AnswersError {
-        AnswersError::caused(format!("the database {} failed", self.database.path.display()), source)
+        AnswersError::caused(format!("the database {} failed", self.database.settings.path.display()), source)
     }
 }
 

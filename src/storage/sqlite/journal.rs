@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use sqlx::Connection;
 
-use crate::ledger::{Dispatched, Entry, Journal, JournalError, Spent};
+use crate::ledger::{Dispatched, Entry, Journal, JournalError, Seal, Spent, Usage, UsageQuery};
 use crate::units::Timestamp;
 
 use super::Sqlite;
 use super::rows::{
-    BALANCES, SPENT, UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered,
-    insert_resolved, inserts, spent,
+    UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered, insert_resolved, inserts,
 };
+use super::{seals, sums};
 
 /// The journal in a `SQLite` file.
 ///
@@ -44,8 +43,8 @@ impl SqliteJournal {
             .chain(inserts(&more, insert_extended))
             .chain(inserts(&used, insert_metered))
             .chain(inserts(&ended, insert_resolved));
-        let mut writer = self.database.writer().await;
-        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut writer = self.database.writer().await?;
+        let mut transaction = self.database.begin(&mut writer).await?;
         for mut statement in statements {
             // Batches differ in length, so there is little to gain from keeping their statements.
             statement.build().persistent(false).execute(&mut *transaction).await?;
@@ -54,7 +53,7 @@ impl SqliteJournal {
     }
 
     fn failed(&self, source: sqlx::Error) -> JournalError {
-        JournalError::caused(format!("the database {} failed", self.database.path.display()), source)
+        JournalError::caused(format!("the database {} failed", self.database.settings.path.display()), source)
     }
 }
 
@@ -74,8 +73,15 @@ impl Journal for SqliteJournal {
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         async move {
-            let rows = sqlx::query(SPENT).bind(since.0).fetch_all(&mut *self.database.reader().await).await;
-            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
+            let read = sums::since(&mut *self.database.reader().await, since).await;
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
+    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
+        async move {
+            let read = sums::between(&mut *self.database.reader().await, moments).await;
             read.map_err(|source| self.failed(source))
         }
         .boxed()
@@ -83,8 +89,27 @@ impl Journal for SqliteJournal {
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         async move {
-            let rows = sqlx::query(BALANCES).fetch_all(&mut *self.database.reader().await).await;
-            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
+            let read = sums::balances(&mut *self.database.reader().await).await;
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
+    fn seal(&self, now: Timestamp) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        async move { seals::seal(&self.database, now).await.map_err(|source| self.failed(source)) }.boxed()
+    }
+
+    fn sealed(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        async move {
+            let read = seals::last(&mut *self.database.reader().await).await;
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
+        async move {
+            let read = sums::usage(&mut *self.database.reader().await, query).await;
             read.map_err(|source| self.failed(source))
         }
         .boxed()

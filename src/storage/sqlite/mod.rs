@@ -1,19 +1,29 @@
 //! The embedded default: one `SQLite` file in WAL mode, one connection that writes, one that reads.
 
 mod answers;
+mod archive;
 mod journal;
+mod records;
+mod restore;
 mod rows;
+mod seals;
+mod sums;
+mod verify;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection, Transaction};
 use tokio::sync::{Mutex, MutexGuard};
 
 pub use answers::SqliteAnswers;
+pub use archive::Archive;
 pub use journal::SqliteJournal;
+pub use restore::restore;
+pub use verify::Report;
 
 use super::file::Lock;
 use super::{SqliteSettings, StorageError, Synchronous};
@@ -25,15 +35,22 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "ledger", include_str!("../../../migrations/sqlite/0001_ledger.sql")),
     (2, "accounts", include_str!("../../../migrations/sqlite/0002_accounts.sql")),
+    (4, "seals", include_str!("../../../migrations/sqlite/0004_seals.sql")),
     (5, "idempotency", include_str!("../../../migrations/sqlite/0005_idempotency.sql")),
 ];
+
+/// What a start reads.
+#[cfg(test)]
+pub(super) const READ_AT_START: [&str; 3] = [rows::UNRESOLVED, sums::BETWEEN, sums::BALANCES];
 
 /// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.
 #[derive(Debug)]
 pub struct Sqlite {
     writer: Mutex<SqliteConnection>,
     reader: Mutex<SqliteConnection>,
-    path: PathBuf,
+    /// True where the writer could not begin: after some errors of the disk a connection never can again.
+    is_distrusted: AtomicBool,
+    settings: SqliteSettings,
     /// Dropped last, when the connections are gone.
     _lock: Lock,
 }
@@ -47,12 +64,42 @@ impl Sqlite {
         let mut writer = connect(settings).await.map_err(open_error)?;
         migrate(&mut writer, path).await?;
         let reader = connect(settings).await.map_err(open_error)?;
-        Ok(Sqlite { writer: Mutex::new(writer), reader: Mutex::new(reader), path: path.clone(), _lock: lock })
+        Ok(Sqlite {
+            writer: Mutex::new(writer),
+            reader: Mutex::new(reader),
+            is_distrusted: AtomicBool::new(false),
+            settings: settings.clone(),
+            _lock: lock,
+        })
     }
 
-    /// The one connection that writes. Held for one transaction at a time.
-    async fn writer(&self) -> MutexGuard<'_, SqliteConnection> {
-        self.writer.lock().await
+    /// Closes it, so that all is in the one file.
+    async fn close(self) -> Result<(), StorageError> {
+        let Sqlite { writer, reader, settings: SqliteSettings { path, .. }, _lock, .. } = self;
+        let closed = async { reader.into_inner().close().await.and(writer.into_inner().close().await) };
+        closed.await.map_err(|source| StorageError::Open { path, source })
+    }
+
+    /// The one connection that writes; a new one, where the last could not begin. Held for one transaction at a time.
+    pub(super) async fn writer(&self) -> Result<MutexGuard<'_, SqliteConnection>, sqlx::Error> {
+        let mut writer = self.writer.lock().await;
+        if self.is_distrusted.load(Ordering::Relaxed) {
+            *writer = connect(&self.settings).await?;
+            self.is_distrusted.store(false, Ordering::Relaxed);
+        }
+        Ok(writer)
+    }
+
+    /// Begins to write.
+    async fn begin<'w>(
+        &self,
+        writer: &'w mut SqliteConnection,
+    ) -> Result<Transaction<'w, sqlx::Sqlite>, sqlx::Error> {
+        let begun = writer.begin_with("BEGIN IMMEDIATE").await;
+        if begun.is_err() {
+            self.is_distrusted.store(true, Ordering::Relaxed);
+        }
+        begun
     }
 
     /// The connection that reads beside it.

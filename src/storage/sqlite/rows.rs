@@ -4,7 +4,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, Sqlite};
 
 use crate::catalog::Prices;
-use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved, Spent};
+use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
 use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
 
 /// Rows in one statement: the database takes 32,766 values, and a resolution has 19.
@@ -28,8 +28,8 @@ pub(super) fn insert_dispatched(rows: &[&Dispatched]) -> Statement {
         values.push_bind(row.account.as_str().to_owned());
         push_about(&mut values, &row.about);
         push_amounts(&mut values, row.held);
-        values.push_bind(row.prices.map(|prices| money(prices.input.per_million_tokens)));
-        values.push_bind(row.prices.map(|prices| money(prices.output.per_million_tokens)));
+        values.push_bind(row.prices.map(|prices| whole(prices.input.per_million_tokens.0)));
+        values.push_bind(row.prices.map(|prices| whole(prices.output.per_million_tokens.0)));
         values.push_bind(row.if_abandoned.word());
         values.push_bind(row.admitted.0);
         values.push_bind(row.expires.0);
@@ -78,10 +78,10 @@ pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
         values.push_bind(row.at.0);
         push_amounts(&mut values, row.spent);
         push_amounts(&mut values, row.overrun);
-        values.push_bind(tokens(row.detail.prompt));
-        values.push_bind(tokens(row.detail.overhead));
-        values.push_bind(tokens(row.detail.solution));
-        values.push_bind(tokens(row.detail.other));
+        values.push_bind(whole(row.detail.prompt.0));
+        values.push_bind(whole(row.detail.overhead.0));
+        values.push_bind(whole(row.detail.solution.0));
+        values.push_bind(whole(row.detail.other.0));
         values.push_bind(row.detail.outcome.to_string());
     });
     statement.push(" ON CONFLICT DO NOTHING");
@@ -90,16 +90,21 @@ pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
 
 type Values<'s, 'q> = sqlx::query_builder::Separated<'q, Sqlite, &'s str>;
 
-fn push_about(values: &mut Values<'_, '_>, about: &About) {
+pub(super) fn push_about(values: &mut Values<'_, '_>, about: &About) {
     for name in [&about.model, &about.user, &about.tag] {
         values.push_bind(name.as_deref().map(str::to_owned));
     }
 }
 
 fn push_amounts(values: &mut Values<'_, '_>, amounts: Amounts) {
-    values.push_bind(money(amounts.money));
-    values.push_bind(tokens(amounts.thinking));
-    values.push_bind(i64::try_from(amounts.tool_calls.0).unwrap_or(i64::MAX));
+    for amount in amounts_i64(amounts) {
+        values.push_bind(amount);
+    }
+}
+
+/// Money, thinking tokens and tool calls.
+pub(super) fn amounts_i64(amounts: Amounts) -> [i64; 3] {
+    [whole(amounts.money.0), whole(amounts.thinking.0), whole(amounts.tool_calls.0)]
 }
 
 pub(super) const UNRESOLVED: &str = "\
@@ -111,11 +116,10 @@ pub(super) const UNRESOLVED: &str = "\
            r.thinking + coalesce(sum(e.thinking), 0) AS thinking, \
            r.tool_calls + coalesce(sum(e.tool_calls), 0) AS tool_calls, \
            m.money AS metered_money, m.thinking AS metered_thinking, m.tool_calls AS metered_tool_calls \
-    FROM reservations r \
+    FROM open_reservations o CROSS JOIN reservations r ON r.id = o.reservation \
     LEFT JOIN extensions e ON e.reservation = r.id \
     LEFT JOIN meterings m ON m.reservation = r.id \
         AND m.step = (SELECT max(step) FROM meterings WHERE reservation = r.id) \
-    WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = r.id) \
     GROUP BY r.id ORDER BY r.id";
 
 pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
@@ -136,38 +140,12 @@ pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
     })
 }
 
-/// By the quarter of an hour in which a request was admitted, but no earlier than asked for.
-pub(super) const SPENT: &str = "\
-    SELECT account, model, end_user, tag, max(?1, admitted_at - admitted_at % 900000) AS since, \
-           sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls, \
-           sum(how <> 'voided') AS requests, sum(overrun_money) AS overrun, sum(how = 'settled') AS settled \
-    FROM resolutions WHERE admitted_at >= ?1 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5";
-
-/// Over all time.
-pub(super) const BALANCES: &str = "\
-    SELECT account, model, end_user, tag, -9223372036854775808 AS since, \
-           sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls, \
-           sum(how <> 'voided') AS requests, sum(overrun_money) AS overrun, sum(how = 'settled') AS settled \
-    FROM resolutions GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4";
-
-pub(super) fn spent(row: &SqliteRow) -> Result<Spent, sqlx::Error> {
-    let requests = Count(count(row.try_get("requests")?));
-    Ok(Spent {
-        account: AccountId::new(row.try_get::<&str, _>("account")?),
-        about: about(row)?,
-        since: Timestamp(row.try_get("since")?),
-        spent: Amounts { requests, ..amounts(row)? },
-        overrun: Money(count(row.try_get("overrun")?)),
-        settled: count(row.try_get("settled")?),
-    })
-}
-
-fn about(row: &SqliteRow) -> Result<About, sqlx::Error> {
+pub(super) fn about(row: &SqliteRow) -> Result<About, sqlx::Error> {
     let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
     Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")? })
 }
 
-fn amounts(row: &SqliteRow) -> Result<Amounts, sqlx::Error> {
+pub(super) fn amounts(row: &SqliteRow) -> Result<Amounts, sqlx::Error> {
     let (money, thinking, tool_calls) =
         (row.try_get("money")?, row.try_get("thinking")?, row.try_get("tool_calls")?);
     Ok(Amounts {
@@ -195,19 +173,15 @@ fn id_bytes(row: &SqliteRow) -> Result<[u8; 16], sqlx::Error> {
 }
 
 /// The ledger keeps amounts far below this bound; a price above it is beyond any model's.
-fn money(money: Money) -> i64 {
-    i64::try_from(money.0).unwrap_or(i64::MAX)
+pub(super) fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn tokens(tokens: Tokens) -> i64 {
-    i64::try_from(tokens.0).unwrap_or(i64::MAX)
-}
-
-fn price(per_million: i64) -> Price {
+pub(super) fn price(per_million: i64) -> Price {
     Price { per_million_tokens: Money(count(per_million)) }
 }
 
 /// The tables hold nothing below zero.
-fn count(value: i64) -> u64 {
+pub(super) fn count(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }

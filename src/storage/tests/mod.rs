@@ -1,6 +1,9 @@
 //! The journal on disk.
 
+mod books;
 mod crash;
+mod faults;
+mod restart;
 
 use std::future::poll_fn;
 use std::path::Path;
@@ -13,7 +16,7 @@ use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::catalog::WorstCase;
 use crate::idempotency;
-use crate::ledger::conformance::{amounts, conforms, dispatched, resolved};
+use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
 use crate::ledger::{
     About, AccountId, Claim, Entry, How, IfAbandoned, Journal, Ledger, Reservation,
@@ -71,6 +74,15 @@ async fn the_records_of_idempotency_keys_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
     idempotency::conformance::conforms(&SqliteAnswers::new(Arc::new(database))).await;
+}
+
+#[tokio::test]
+async fn the_journal_in_sqlite_conforms_whenever_it_is_sealed() {
+    let folder = tempfile::tempdir().unwrap();
+    for every in 1..=3 {
+        let journal = open(&folder.path().join(format!("{every}.db"))).await;
+        conforms(&Sealed::every(every, journal)).await;
+    }
 }
 
 proptest! {
@@ -154,6 +166,7 @@ async fn a_second_process_on_the_same_file_is_refused() {
     open(&path).await;
 }
 
+/// CR-07: a newer schema.
 #[tokio::test]
 async fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();

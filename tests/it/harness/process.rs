@@ -55,7 +55,28 @@ impl Folder {
 
     /// Starts a server on a free port and waits until it is ready.
     pub(crate) fn serve(&self) -> Process {
-        let mut command = self.stint("serve");
+        Folder::start(self.stint("serve"))
+    }
+
+    /// The same, where the disk's errors are told to the server instead of ending it: writing beyond a limit on the size
+    /// of files is a signal first.
+    pub(crate) fn serve_through_errors(&self) -> Process {
+        let stint = self.stint("serve");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+            .arg(stint.get_program())
+            .args(stint.get_args());
+        for (name, value) in stint.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Folder::start(command)
+    }
+
+    fn start(mut command: Command) -> Process {
         command.env("STINT_LISTEN", "127.0.0.1:0").env("STINT_LOG", "info").stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let base = address(&mut child);
@@ -99,6 +120,14 @@ impl Process {
     /// Gets a page.
     pub(crate) async fn get(&self, key: &str, path: &str) -> Answer {
         Answer::of(self.client.get(format!("{}{path}", self.base)).bearer_auth(key)).await
+    }
+
+    /// Lets no file of the server grow beyond so many bytes, or any size.
+    pub(crate) fn limit_files(&self, bytes: &str) {
+        let pid = self.child.id().to_string();
+        let set =
+            Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:unlimited")]).status();
+        assert!(set.unwrap().success(), "prlimit");
     }
 
     /// Sends a signal, by its name.

@@ -12,7 +12,7 @@ use stint::config;
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
 use stint::idempotency::{self, Idempotency, MemoryAnswers};
-use stint::ledger::{AccountId, Ledger, MemoryJournal, Totals};
+use stint::ledger::{AccountId, Journal, Ledger, MemoryJournal, Totals};
 use stint::metrics::Metrics;
 use stint::tasks::Tasks;
 use stint::tenant::{Keys, Tenant, TenantLimit, Terms, hash_key};
@@ -83,11 +83,22 @@ impl World {
         callers: Vec<Caller>,
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
-        World::remembering(models, callers, idempotency::Settings::default(), adjust).await
+        World::on(Arc::new(MemoryJournal::default()), models, callers, adjust).await
+    }
+
+    /// The same with any journal.
+    pub(crate) async fn on(
+        journal: Arc<dyn Journal>,
+        models: Vec<(Model, Arc<dyn Backend>)>,
+        callers: Vec<Caller>,
+        adjust: impl FnOnce(&mut http::Settings),
+    ) -> World {
+        World::remembering(journal, models, callers, idempotency::Settings::default(), adjust).await
     }
 
     /// The same with settings of what is remembered.
     pub(crate) async fn remembering(
+        journal: Arc<dyn Journal>,
         models: Vec<(Model, Arc<dyn Backend>)>,
         callers: Vec<Caller>,
         remembered: idempotency::Settings,
@@ -101,7 +112,6 @@ impl World {
             terms.push(Terms::unlimited(Tenant::anonymous().account));
         }
         let keys = Keys::new(callers.into_iter().map(|caller| caller.tenant).collect()).unwrap();
-        let journal = Arc::new(MemoryJournal::default());
         let observer = Arc::new(Quiet);
         let ledger = Ledger::open(&tasks, journal, observer, Default::default(), &terms, Timestamp::now())
             .await

@@ -1,0 +1,148 @@
+//! `stint ledger` and `stint usage`: what an operator does with the books, beside the server or without it.
+
+mod export;
+mod usage;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Subcommand;
+
+use crate::config::{self, Mistakes};
+use crate::ledger::{Journal, JournalError};
+use crate::storage::{
+    Archive, Report, Settings, Sqlite, SqliteJournal, SqliteSettings, StorageError, restore,
+};
+use crate::units::Timestamp;
+
+use super::command::{fail, say};
+
+pub(super) use usage::UsageOptions;
+
+/// What can be done with the books.
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Recompute everything from all entries; fails if anything differs. The server may run.
+    Verify,
+    /// Seal what was resolved until now. A running server does so once a day.
+    Seal,
+    /// Copy the ledger to a new file and verify the copy. The server may run.
+    Backup {
+        /// Where to; there must be no such file.
+        file: PathBuf,
+    },
+    /// Verify a backup and put it in the ledger's place. The server must not run.
+    Restore {
+        /// The backup.
+        file: PathBuf,
+        /// Move the ledger that is there aside.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Write one line of CSV for each resolution to standard output. The server may run.
+    Export {
+        /// Requests admitted at this moment or later: a day, which begins in UTC, or a time.
+        #[arg(long)]
+        from: Option<Timestamp>,
+        /// Requests admitted before this moment.
+        #[arg(long)]
+        to: Option<Timestamp>,
+    },
+}
+
+/// Why something could not be done with the books.
+#[derive(Debug, thiserror::Error)]
+enum BooksError {
+    #[error(transparent)]
+    Config(#[from] Mistakes),
+    #[error("there is no file to do this with: the configured ledger is not one of SQLite")]
+    NoFile,
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error("the books could not be sealed")]
+    Seal(#[from] JournalError),
+    #[error("cannot run")]
+    Runtime(#[source] io::Error),
+}
+
+pub(super) fn ledger(config: Option<&Path>, verb: Verb) -> ExitCode {
+    finish(run(config, async |settings| match verb {
+        Verb::Verify => Ok(told(&Archive::open(&settings.path).await?.verify().await?)),
+        Verb::Seal => seal(&settings).await,
+        Verb::Backup { file } => back_up(&settings, &file).await,
+        Verb::Restore { file, force } => put_back(&settings, &file, force).await,
+        Verb::Export { from, to } => {
+            export::export(&mut Archive::open(&settings.path).await?, from, to).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }))
+}
+
+pub(super) fn usage(config: Option<&Path>, options: &UsageOptions) -> ExitCode {
+    finish(run(config, async |settings| {
+        let mut archive = Archive::open(&settings.path).await?;
+        say(usage::table(options, &archive.usage(&options.query()).await?).trim_end());
+        Ok(ExitCode::SUCCESS)
+    }))
+}
+
+fn run(
+    config: Option<&Path>,
+    work: impl AsyncFnOnce(SqliteSettings) -> Result<ExitCode, BooksError>,
+) -> Result<ExitCode, BooksError> {
+    let Settings::Sqlite(settings) = config::load(config, &config::environment)?.storage else {
+        return Err(BooksError::NoFile);
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(BooksError::Runtime)?.block_on(work(settings))
+}
+
+fn finish(done: Result<ExitCode, BooksError>) -> ExitCode {
+    done.unwrap_or_else(|error| fail(&error))
+}
+
+async fn seal(settings: &SqliteSettings) -> Result<ExitCode, BooksError> {
+    let journal = SqliteJournal::new(Arc::new(Sqlite::open(settings).await?));
+    let mut seals = 0;
+    while let Some(seal) = journal.seal(Timestamp::now()).await? {
+        seals += 1;
+        say(&format!("seal {}: {} resolutions, {}", seal.number, seal.resolutions, seal.hex()));
+    }
+    if seals == 0 {
+        say("everything is sealed already");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn back_up(settings: &SqliteSettings, file: &Path) -> Result<ExitCode, BooksError> {
+    Archive::open(&settings.path).await?.back_up(file).await?;
+    let report = Archive::open(file).await?.verify().await?;
+    say(&format!("copied to {}", file.display()));
+    Ok(told(&report))
+}
+
+async fn put_back(settings: &SqliteSettings, file: &Path, force: bool) -> Result<ExitCode, BooksError> {
+    let (aside, report) = restore(file, settings, force).await?;
+    if let Some(aside) = aside {
+        say(&format!("what was there is now {}", aside.display()));
+    }
+    say(&format!("{} is restored to {}", file.display(), settings.path.display()));
+    Ok(told(&report))
+}
+
+/// Tells what came of a verification, to a person and to the shell.
+fn told(report: &Report) -> ExitCode {
+    let Report { resolutions, open, seals, sealed, spent, found, .. } = report;
+    say(&format!("{resolutions} resolutions, {spent} USD spent; {seals} seals cover {sealed}; {open} open"));
+    if report.is_right() {
+        say("the books are right");
+        return ExitCode::SUCCESS;
+    }
+    say(&format!("the books are wrong, {found} differences:"));
+    for difference in &report.differences {
+        say(&format!("- {difference}"));
+    }
+    ExitCode::FAILURE
+}

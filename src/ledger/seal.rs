@@ -1,0 +1,343 @@
+//! Seals: a chain of hashes over what was resolved, and sums that spare reading it again. Pure.
+//!
+//! A seal's hash is the SHA-256 of, one after the other:
+//!
+//! - `stint seal 1\n`, the hash of the seal before (32 zero bytes for the first), its own number;
+//! - for each resolution that it covers, in the order of their numbers: `S`, that number, the id, the account, what it
+//!   was about, when it was admitted and resolved, how, what it was charged, what of that was overrun, the four counts
+//!   of tokens, the outcome; then `R` and its reservation (account, about, held, prices, what is posted if abandoned,
+//!   admitted, expires); then for each extension `E`, its step, the model and how much more; then for each metering
+//!   `M`, its step and how much;
+//! - `Z`, when it was sealed, how many resolutions it covers.
+//!
+//! Whole numbers are 8 bytes, the high one first. Texts are their length and their bytes. What may be absent is a byte
+//! 0, or a byte 1 and the value. Of amounts, money, thinking tokens and tool calls are hashed, in that order.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+use sha2::{Digest, Sha256};
+
+use crate::units::{Money, Timestamp, Tokens};
+
+use super::{About, AccountId, Amounts, Dispatched, Extended, How, Metered, QUARTER, Resolved};
+
+/// A day of UTC, in milliseconds.
+const DAY: i64 = 24 * 3600 * 1000;
+
+/// The most resolutions that one seal covers: writing their sums down must not hold up the writer. A busy day has
+/// several seals.
+pub const SEAL_MAX: usize = 10_000;
+
+/// What is known of a seal once it is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// 1, 2, 3, …
+    pub number: i64,
+    /// The number of the last resolution that it covers.
+    pub through: i64,
+    /// How many it covers.
+    pub resolutions: usize,
+    /// When it was made.
+    pub at: Timestamp,
+    /// What it comes to.
+    pub hash: [u8; 32],
+}
+
+/// A resolution with all that led to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The place of the resolution among all of them.
+    pub number: i64,
+    /// The end.
+    pub resolved: Resolved,
+    /// The beginning; absent only where someone took it away.
+    pub dispatched: Option<Dispatched>,
+    /// What was set aside later, in its order.
+    pub extended: Vec<Extended>,
+    /// What was used so far, in its order.
+    pub metered: Vec<Metered>,
+}
+
+/// What some requests were charged, and what for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// What they were charged.
+    pub spent: Amounts,
+    /// What of that was more money than reserved.
+    pub overrun: Money,
+    /// How many were settled; neither voided nor expired.
+    pub settled: u64,
+    /// Prompt tokens as billed.
+    pub prompt: Tokens,
+    /// Tags, hand-offs and ends of text.
+    pub overhead: Tokens,
+    /// Solution tokens.
+    pub solution: Tokens,
+    /// Output tokens that were not delivered.
+    pub other: Tokens,
+}
+
+/// How long the times are by which a seal sums up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Span {
+    /// Quarters of an hour: everybody's days begin with one.
+    Quarter,
+    /// Days of UTC.
+    Day,
+    /// All time.
+    All,
+}
+
+/// Sums by the time of the admission, by account, and by what the requests were about.
+pub type Rollups = BTreeMap<(Span, Timestamp, AccountId, About), Sums>;
+
+/// A seal in the making.
+#[derive(Debug)]
+pub struct Sealing {
+    hash: Sha256,
+    number: i64,
+    through: i64,
+    resolutions: usize,
+    rollups: Rollups,
+}
+
+impl Seal {
+    /// True where it covers as many as it may, so that more may be waiting.
+    pub fn is_full(&self) -> bool {
+        self.resolutions >= SEAL_MAX
+    }
+
+    /// The hash in hexadecimal.
+    pub fn hex(&self) -> String {
+        self.hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Record {
+    /// All that was set aside for it.
+    pub fn held(&self) -> Amounts {
+        let first = self.dispatched.as_ref().map_or(Amounts::ZERO, |row| row.held);
+        self.extended.iter().fold(first, |held, step| held + step.more)
+    }
+}
+
+impl Sums {
+    /// Adds what one request was charged.
+    pub fn add(&mut self, row: &Resolved) {
+        let super::SettlementDetail { prompt, overhead, solution, other, .. } = row.detail;
+        let settled = u64::from(row.how == How::Settled);
+        *self +=
+            Sums { spent: row.spent, overrun: row.overrun.money, settled, prompt, overhead, solution, other };
+    }
+}
+
+impl AddAssign for Sums {
+    fn add_assign(&mut self, other: Sums) {
+        self.spent += other.spent;
+        self.overrun += other.overrun;
+        self.settled += other.settled;
+        self.prompt += other.prompt;
+        self.overhead += other.overhead;
+        self.solution += other.solution;
+        self.other += other.other;
+    }
+}
+
+impl Span {
+    /// All of them.
+    pub const ALL: [Span; 3] = [Span::Quarter, Span::Day, Span::All];
+
+    /// In milliseconds; 0 for all time.
+    pub fn length(self) -> i64 {
+        match self {
+            Span::Quarter => QUARTER,
+            Span::Day => DAY,
+            Span::All => 0,
+        }
+    }
+
+    /// When the one began in which a moment is; 0 for all time.
+    pub fn start(self, moment: Timestamp) -> Timestamp {
+        match self {
+            Span::All => Timestamp(0),
+            _ => Timestamp(moment.0.div_euclid(self.length()).saturating_mul(self.length())),
+        }
+    }
+
+    /// When the first one begins, at this moment or later.
+    pub fn next(self, moment: Timestamp) -> Timestamp {
+        let start = self.start(moment);
+        if start < moment { Timestamp(start.0.saturating_add(self.length())) } else { start }
+    }
+}
+
+impl Sealing {
+    /// The seal that follows this one; the first, if there is none.
+    pub fn after(previous: Option<&Seal>) -> Sealing {
+        let mut hash = Sha256::new();
+        let number = previous.map_or(0, |seal| seal.number) + 1;
+        hash.update(b"stint seal 1\n");
+        hash.update(previous.map_or([0; 32], |seal| seal.hash));
+        hash.update(number.to_be_bytes());
+        let through = previous.map_or(0, |seal| seal.through);
+        Sealing { hash, number, through, resolutions: 0, rollups: Rollups::new() }
+    }
+
+    /// The number of the last resolution that is covered so far.
+    pub fn through(&self) -> i64 {
+        self.through
+    }
+
+    /// How many more it may cover.
+    pub fn room(&self) -> usize {
+        SEAL_MAX.saturating_sub(self.resolutions)
+    }
+
+    /// Covers the next resolution.
+    pub fn add(&mut self, record: &Record) {
+        self.hash.update(Bytes::of(record).0);
+        (self.through, self.resolutions) = (record.number, self.resolutions + 1);
+        let Resolved { account, about, admitted, .. } = &record.resolved;
+        for span in Span::ALL {
+            let key = (span, span.start(*admitted), account.clone(), about.clone());
+            self.rollups.entry(key).or_default().add(&record.resolved);
+        }
+    }
+
+    /// The seal and its sums; nothing, where it covers nothing.
+    pub fn finish(self, at: Timestamp) -> Option<(Seal, Rollups)> {
+        let Sealing { mut hash, number, through, resolutions, rollups } = self;
+        if resolutions == 0 {
+            return None;
+        }
+        hash.update(b"Z");
+        hash.update(at.0.to_be_bytes());
+        hash.update(u64::try_from(resolutions).unwrap_or(u64::MAX).to_be_bytes());
+        Some((Seal { number, through, resolutions, at, hash: hash.finalize().into() }, rollups))
+    }
+}
+
+/// The canonical bytes of a record.
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn of(record: &Record) -> Bytes {
+        let mut bytes = Bytes(Vec::with_capacity(512));
+        bytes.resolved(record.number, &record.resolved);
+        if let Some(row) = &record.dispatched {
+            bytes.dispatched(row);
+        }
+        for step in &record.extended {
+            bytes.0.push(b'E');
+            bytes.whole(u64::from(step.step));
+            bytes.optional(step.model.as_deref(), Bytes::text);
+            bytes.amounts(step.more);
+        }
+        for step in &record.metered {
+            bytes.0.push(b'M');
+            bytes.whole(u64::from(step.step));
+            bytes.amounts(step.spent);
+        }
+        bytes
+    }
+
+    fn resolved(&mut self, number: i64, row: &Resolved) {
+        self.0.push(b'S');
+        self.signed(number);
+        self.0.extend(row.id.as_bytes());
+        self.text(row.account.as_str());
+        self.about(&row.about);
+        self.signed(row.admitted.0);
+        self.signed(row.at.0);
+        self.text(row.how.word());
+        self.amounts(row.spent);
+        self.amounts(row.overrun);
+        for tokens in [row.detail.prompt, row.detail.overhead, row.detail.solution, row.detail.other] {
+            self.whole(tokens.0);
+        }
+        self.text(&row.detail.outcome);
+    }
+
+    fn dispatched(&mut self, row: &Dispatched) {
+        self.0.push(b'R');
+        self.text(row.account.as_str());
+        self.about(&row.about);
+        self.amounts(row.held);
+        self.optional(row.prices, |bytes, prices| {
+            bytes.whole(prices.input.per_million_tokens.0);
+            bytes.whole(prices.output.per_million_tokens.0);
+        });
+        self.text(row.if_abandoned.word());
+        self.signed(row.admitted.0);
+        self.signed(row.expires.0);
+    }
+
+    fn about(&mut self, about: &About) {
+        for name in [&about.model, &about.user, &about.tag] {
+            self.optional(name.as_deref(), Bytes::text);
+        }
+    }
+
+    fn amounts(&mut self, amounts: Amounts) {
+        for count in [amounts.money.0, amounts.thinking.0, amounts.tool_calls.0] {
+            self.whole(count);
+        }
+    }
+
+    fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Bytes, T)) {
+        self.0.push(u8::from(value.is_some()));
+        if let Some(value) = value {
+            write(self, value);
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.whole(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        self.0.extend(text.as_bytes());
+    }
+
+    fn whole(&mut self, number: u64) {
+        self.0.extend(number.to_be_bytes());
+    }
+
+    fn signed(&mut self, number: i64) {
+        self.0.extend(number.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::conformance::{amounts, dispatched, resolved};
+
+    fn record(number: i64) -> Record {
+        let row = dispatched("a", 10, amounts(5, 6));
+        let resolved = resolved(&row, How::Settled, amounts(3, 4));
+        Record { number, resolved, dispatched: Some(row), extended: Vec::new(), metered: Vec::new() }
+    }
+
+    fn hash(previous: Option<&Seal>, records: &[&Record]) -> [u8; 32] {
+        let mut sealing = Sealing::after(previous);
+        records.iter().for_each(|record| sealing.add(record));
+        sealing.finish(Timestamp(7)).unwrap().0.hash
+    }
+
+    #[test]
+    fn a_seal_depends_on_every_row_their_order_and_the_seal_before() {
+        let (one, two) = (record(1), record(2));
+        let whole = hash(None, &[&one, &two]);
+        assert_eq!(whole, hash(None, &[&one, &two]));
+        assert_ne!(whole, hash(None, &[&two, &one]));
+        assert_ne!(whole, hash(None, &[&one]));
+        let before = Seal { number: 1, through: 0, resolutions: 1, at: Timestamp(0), hash: [1; 32] };
+        assert_ne!(whole, hash(Some(&before), &[&one, &two]));
+        let dearer = Record { dispatched: None, ..one.clone() };
+        assert_ne!(whole, hash(None, &[&dearer, &two]));
+    }
+
+    #[test]
+    fn nothing_is_not_sealed() {
+        assert!(Sealing::after(None).finish(Timestamp(0)).is_none());
+    }
+}

@@ -1,0 +1,99 @@
+//! What was used, for those who pay.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::units::Timestamp;
+
+use super::{AccountId, JournalError, Ledger, LedgerError, Resolved, Span, Sums};
+
+/// By what use is told apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GroupBy {
+    /// By the day of UTC on which requests were admitted.
+    pub day: bool,
+    /// By the account that made them.
+    pub key: bool,
+    /// By the model that served them in the end.
+    pub model: bool,
+}
+
+/// A question about use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageQuery {
+    /// Of this account and all below it; of everybody, if absent.
+    pub account: Option<AccountId>,
+    /// Requests admitted at this moment or later.
+    pub from: Timestamp,
+    /// Requests admitted before this moment.
+    pub to: Timestamp,
+    /// By what to tell them apart.
+    pub by: GroupBy,
+    /// Groups after this one.
+    pub after: Option<UsageGroup>,
+    /// The most groups.
+    pub limit: usize,
+}
+
+/// What the requests of one group have in common; what they are not told apart by is empty. In the order of its
+/// members.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UsageGroup {
+    /// When their day began.
+    pub day: Timestamp,
+    /// Their account.
+    pub key: Arc<str>,
+    /// Their model; empty also where none was chosen.
+    pub model: Arc<str>,
+}
+
+/// What one group used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Usage {
+    /// Which group.
+    pub group: UsageGroup,
+    /// What it used.
+    pub sums: Sums,
+}
+
+impl Ledger {
+    /// What was used, by group, in the order of the groups; at most as many as asked for.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<Usage>, LedgerError> {
+        Ok(self.journal().usage(query).await?)
+    }
+}
+
+impl UsageQuery {
+    /// The answer from a plain list of resolutions.
+    pub(super) fn answer<'a>(&self, rows: impl Iterator<Item = &'a Resolved>) -> Vec<Usage> {
+        let mut groups: BTreeMap<UsageGroup, Sums> = BTreeMap::new();
+        for row in rows.filter(|row| self.asks_for(row)) {
+            groups.entry(self.group(row)).or_default().add(row);
+        }
+        let usages = groups.into_iter().map(|(group, sums)| Usage { group, sums });
+        let later = |usage: &Usage| {
+            self.after.as_ref().is_none_or(|after| usage.group.cmp(after) == Ordering::Greater)
+        };
+        usages.filter(later).take(self.limit).collect()
+    }
+
+    fn asks_for(&self, row: &Resolved) -> bool {
+        let is_in = (self.from..self.to).contains(&row.admitted);
+        is_in && self.account.as_ref().is_none_or(|account| account.holds(&row.account))
+    }
+
+    fn group(&self, row: &Resolved) -> UsageGroup {
+        let day = Span::Day.start(row.admitted);
+        UsageGroup {
+            day: if self.by.day { day } else { Timestamp(0) },
+            key: if self.by.key { row.account.as_str().into() } else { Arc::default() },
+            model: row.about.model.clone().filter(|_| self.by.model).unwrap_or_default(),
+        }
+    }
+}
+
+/// What a journal answers that keeps no sums of use.
+pub(super) fn not_kept() -> JournalError {
+    JournalError::new("this journal keeps no sums of what was used")
+}

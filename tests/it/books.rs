@@ -1,0 +1,230 @@
+//! What was used, for those who pay; and the books in an operator's hands.
+
+use std::collections::BTreeMap;
+use std::process::Output;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stint::backend::scripted::{Play, Scripted};
+use stint::catalog::Class;
+use stint::units::{Money, Tokens};
+
+use crate::harness::{Folder, Process, World, model, tenant};
+
+fn question(model: &str) -> Value {
+    json!({
+        "model": model,
+        "messages": [{ "role": "user", "content": "What is 1+2?" }],
+        "budget": { "thinking_tokens": 10, "solution_tokens": 12 },
+    })
+}
+
+/// `acme/alice` asks the small model thrice, `acme` the large one once, and `other` as well.
+async fn asked() -> World {
+    let script = || Arc::new(Scripted::always(Play::new().thinks(3).answers("3")).reading(Tokens(75)));
+    let models = vec![(model("small", Class::Inline), script()), (model("large", Class::Inline), script())];
+    let callers = ["acme", "acme/alice", "other"].map(|name| tenant(name, 1_000_000));
+    let world = World::new(models, callers.into()).await;
+    for (key, model) in [
+        ("sk-acme/alice", "small"),
+        ("sk-acme", "large"),
+        ("sk-acme/alice", "small"),
+        ("sk-other", "large"),
+        ("sk-acme/alice", "small"),
+    ] {
+        world.ask(key, &question(model)).await.good();
+    }
+    world.settled().await;
+    world
+}
+
+fn money(value: &Value) -> u64 {
+    value.as_str().unwrap().parse::<Money>().unwrap().0
+}
+
+#[tokio::test]
+async fn a_key_sees_what_it_used_and_what_is_below_it_and_nothing_else() {
+    let world = asked().await;
+    let check = async |key: &str, query: &str, expected: &[(&str, &str, u64)]| {
+        let page = world.get(key, &format!("/v1/usage?{query}")).await.good();
+        let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+        let lines: Vec<_> = page["data"].as_array().unwrap().iter().collect();
+        let lines: Vec<_> = lines
+            .into_iter()
+            .map(|line| (text(&line["key"]), text(&line["model"]), line["requests"].as_u64().unwrap()))
+            .collect();
+        let lines: Vec<_> = lines.iter().map(|(key, model, n)| (key.as_str(), model.as_str(), *n)).collect();
+        assert_eq!(lines, expected, "{key} {query}");
+    };
+    check("sk-acme", "", &[("", "", 4)]).await;
+    check("sk-acme", "group_by=model", &[("", "large", 1), ("", "small", 3)]).await;
+    check("sk-acme", "group_by=key,model", &[("acme", "large", 1), ("acme/alice", "small", 3)]).await;
+    check("sk-acme/alice", "group_by=key", &[("acme/alice", "", 3)]).await;
+    check("sk-other", "group_by=key", &[("other", "", 1)]).await;
+    check("sk-other", "from=2001-01-01&to=2002-01-01", &[]).await;
+    let page = world.get("sk-other", "/v1/usage?group_by=day").await.good();
+    let line = &page["data"][0];
+    assert_eq!(money(&line["spent_usd"]), world.account("other").spent.money.0);
+    assert_eq!((&line["prompt_tokens"], &line["thinking_tokens"]), (&json!(75), &json!(3)));
+    assert!(page["to"].as_str().unwrap().starts_with(line["day"].as_str().unwrap()));
+    assert_eq!(world.get("sk-nobody", "/v1/usage").await.status, 401);
+}
+
+#[tokio::test]
+async fn pages_of_usage_come_to_the_whole() {
+    let world = asked().await;
+    let (mut after, mut keys, mut spent) = (String::new(), Vec::new(), 0);
+    loop {
+        let path = format!("/v1/usage?group_by=day,key,model&limit=1{after}");
+        let page = world.get("sk-acme", &path).await.good();
+        for line in page["data"].as_array().unwrap() {
+            keys.push(line["key"].as_str().unwrap().to_owned());
+            spent += money(&line["spent_usd"]);
+        }
+        let Some(next) = page["next"].as_str() else { break };
+        assert_eq!(page["has_more"], true);
+        after = format!("&after={next}");
+    }
+    assert_eq!(keys, ["acme", "acme/alice"]);
+    assert_eq!(spent, world.account("acme").spent.money.0);
+}
+
+#[tokio::test]
+async fn a_parameter_of_usage_that_is_wrong_is_named() {
+    let world = asked().await;
+    for (query, param) in [
+        ("limit=0", "limit"),
+        ("to=soon", "to"),
+        ("group_by=tag", "group_by"),
+        ("after=0", "after"),
+        ("of=me", "of"),
+    ] {
+        let answer = world.get("sk-acme", &format!("/v1/usage?{query}")).await;
+        assert_eq!((answer.status, &answer.error()["param"]), (400, &json!(param)), "{query}");
+    }
+}
+
+fn keyed() -> Folder {
+    let hash = stint::tenant::hash_key("sk-test");
+    Folder::new(&format!(
+        "[[key]]\nname = \"test\"\nhash = \"{hash}\"\nlimits = [{{ money = \"5\", per = \"total\" }}]\n"
+    ))
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Runs a verb of the ledger to its good end; gives back what it printed.
+fn ledger(folder: &Folder, arguments: &[&str]) -> String {
+    let output = folder.stint("ledger").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a verb that must fail.
+fn refused(folder: &Folder, arguments: &[&str]) -> String {
+    let output = folder.stint("ledger").args(arguments).output().unwrap();
+    assert!(!output.status.success(), "{arguments:?}: {}", text(&output));
+    text(&output)
+}
+
+/// The columns of a file without quotes in it, by name.
+fn columns(csv: &str) -> BTreeMap<String, Vec<String>> {
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().unwrap();
+    let rows: Vec<_> = lines.collect();
+    let column = |place: usize| rows.iter().map(|row| row[place].to_owned()).collect();
+    head.iter().enumerate().map(|(place, name)| ((*name).to_owned(), column(place))).collect()
+}
+
+async fn spent(process: &Process) -> u64 {
+    let page = process.get("sk-test", "/v1/allowance").await.good();
+    assert_eq!(page["limits"][0]["reserved"], "0");
+    money(&page["limits"][0]["spent"])
+}
+
+/// The sum of an export is what balances and `/v1/usage` say, to the last nano-dollar, sealed or not.
+#[tokio::test]
+async fn an_export_comes_to_what_the_ledger_says() {
+    let folder = keyed();
+    let check = async |process: &Process| {
+        let spent = spent(process).await;
+        let columns = columns(&ledger(&folder, &["export"]));
+        let exported: u64 = columns["spent_usd"].iter().map(|text| text.parse::<Money>().unwrap().0).sum();
+        let page = process.get("sk-test", "/v1/usage?group_by=model&from=2026-01-01").await.good();
+        assert_eq!((exported, money(&page["data"][0]["spent_usd"])), (spent, spent));
+        assert_eq!(page["data"][0]["requests"], columns["request"].len());
+        let table = folder.stint("usage").args(["--by", "key,model"]).output().unwrap();
+        assert!(text(&table).contains(&Money(spent).to_string()), "{}", text(&table));
+        assert_eq!(columns["outcome"].len(), columns["request"].len());
+        spent
+    };
+    let mut process = folder.serve();
+    for budget in [0, 8, 60] {
+        let body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "What is 12+34*2?" }],
+                           "budget": { "thinking_tokens": budget, "solution_tokens": 12 } });
+        process.ask("sk-test", &body).await.good();
+    }
+    let before = check(&process).await;
+    assert!(before > 0);
+    assert!(refused(&folder, &["seal"]).contains("another stint process"));
+    process.signal("TERM");
+    assert!(process.ended(Duration::from_secs(10)).success());
+    assert!(ledger(&folder, &["seal"]).starts_with("seal 1: 3 resolutions"));
+    assert!(ledger(&folder, &["verify"]).contains("the books are right"));
+    let process = folder.serve();
+    assert_eq!(check(&process).await, before);
+    process.ask("sk-test", &question("reasoner")).await.good();
+    assert!(check(&process).await > before, "what is sealed and what is not");
+}
+
+/// Asks until it is stopped.
+async fn load(process: Arc<Process>, stop: tokio_util::sync::CancellationToken) {
+    while !stop.is_cancelled() {
+        process.ask("sk-test", &question("reasoner")).await.good();
+    }
+}
+
+/// CR-14: a backup that is taken under load is right, and what is restored from it starts.
+#[tokio::test]
+async fn a_backup_taken_under_load_is_right_and_starts() {
+    let (folder, other) = (keyed(), keyed());
+    let backup = folder.path().join("backup.db");
+    let backup = backup.to_str().unwrap();
+    let process = Arc::new(folder.serve());
+    let stop = tokio_util::sync::CancellationToken::new();
+    let callers: Vec<_> = (0..4).map(|_| tokio::spawn(load(process.clone(), stop.clone()))).collect();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let folder = tokio::task::spawn_blocking({
+        let backup = backup.to_owned();
+        move || {
+            assert!(ledger(&folder, &["backup", &backup]).contains("the books are right"));
+            assert!(ledger(&folder, &["verify"]).contains("the books are right"));
+            assert!(refused(&folder, &["backup", &backup]).contains("no such file"));
+            assert!(refused(&folder, &["restore", &backup, "--force"]).contains("another stint process"));
+            folder
+        }
+    })
+    .await
+    .unwrap();
+    stop.cancel();
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let at_last = spent(&process).await;
+    drop(process);
+    assert!(refused(&folder, &["restore", backup]).contains("--force"));
+    assert!(ledger(&other, &["restore", backup]).contains("the books are right"));
+    let restored = other.serve();
+    let sealed = async {
+        while !ledger(&other, &["verify"]).contains("; 1 seals cover") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), sealed).await.expect("a day was missed, so it is sealed");
+    let copied = spent(&restored).await;
+    assert!(copied > 0 && copied <= at_last + 4 * 50_000, "{copied} of {at_last}");
+    restored.ask("sk-test", &question("reasoner")).await.good();
+}

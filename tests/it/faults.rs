@@ -1,0 +1,119 @@
+//! The ledger's disk is full for a while, as callers see it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use stint::backend::scripted::{Gate, Play, Scripted};
+use stint::catalog::Class;
+use stint::ledger::{Dispatched, Entry, Journal, JournalError, MemoryJournal, Spent};
+use stint::units::{Timestamp, Tokens};
+
+use crate::harness::{Folder, World, model, tenant};
+
+/// A journal on a disk that may be full.
+#[derive(Default)]
+struct Disk {
+    journal: MemoryJournal,
+    is_full: AtomicBool,
+}
+
+impl Journal for Disk {
+    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+        match self.is_full.load(Ordering::SeqCst) {
+            true => async { Err(JournalError::new("database or disk is full")) }.boxed(),
+            false => self.journal.append(entries),
+        }
+    }
+
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+        self.journal.unresolved()
+    }
+
+    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        self.journal.spent(since)
+    }
+
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        self.journal.balances()
+    }
+}
+
+fn question(stream: bool) -> Value {
+    json!({
+        "model": "m",
+        "stream": stream,
+        "messages": [{ "role": "user", "content": "What is 1+2?" }],
+        "budget": { "thinking_tokens": 10, "solution_tokens": 10 },
+    })
+}
+
+#[tokio::test]
+async fn while_the_disk_is_full_streams_end_whole_and_new_requests_are_refused() {
+    let (gate, disk) = (Gate::shut(), Arc::new(Disk::default()));
+    let play = Play::new().thinks(3).answers("3").waits_at(&gate);
+    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
+    let models = vec![(model("m", Class::Inline), script.clone() as _)];
+    let world = World::on(disk.clone(), models, vec![tenant("key", 1_000_000)], |_| ()).await;
+    let world = Arc::new(world);
+    let running = tokio::spawn({
+        let world = world.clone();
+        async move { world.ask("sk-key", &question(true)).await }
+    });
+    script.until(|records| records.len() == 1).await;
+    disk.is_full.store(true, Ordering::SeqCst);
+    gate.open();
+    let stream = running.await.unwrap().chunks();
+    assert!(stream.done, "the last chunk came");
+    assert_eq!(stream.joined(0, "content"), "3");
+    let refused = world.ask("sk-key", &question(false)).await;
+    assert_eq!((refused.status, &refused.error()["code"]), (503, &json!("overloaded")));
+    assert!(refused.headers.contains_key("retry-after"));
+    assert!(refused.text.contains("cannot record new requests"), "{}", refused.text);
+    assert_eq!(world.get("", "/readyz").await.status, 503);
+    assert_eq!(script.records().len(), 1, "nothing else reached the model");
+    assert!(disk.balances().await.unwrap().is_empty());
+    disk.is_full.store(false, Ordering::SeqCst);
+    let recovered = async {
+        while world.ledger.stats().stalled {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), recovered).await.expect("it recovers by itself");
+    world.ask("sk-key", &question(false)).await.good();
+    world.settled().await;
+    let (kept, account) = (disk.balances().await.unwrap(), world.account("key"));
+    assert_eq!((kept[0].settled, kept[0].spent.money), (2, account.spent.money), "nothing is lost");
+}
+
+#[tokio::test]
+async fn a_disk_that_fails_for_a_while_stops_new_requests_and_no_longer() {
+    let folder = Folder::new("");
+    let mut process = folder.serve_through_errors();
+    let body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "What is 12+34*2?" }],
+                       "budget": { "thinking_tokens": 8, "solution_tokens": 12 } });
+    process.ask("", &body).await.good();
+    process.limit_files("0");
+    for _ in 0..3 {
+        let refused = process.ask("", &body).await;
+        assert_eq!((refused.status, &refused.error()["code"]), (503, &json!("overloaded")));
+    }
+    process.limit_files("unlimited");
+    let mut served = 0;
+    for _ in 0..200 {
+        served += u32::from(process.ask("", &body).await.status == 200);
+        if served == 3 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(served, 3, "it recovers by itself");
+    process.signal("TERM");
+    assert!(process.ended(Duration::from_secs(10)).success());
+    let verified = folder.stint("ledger").arg("verify").output().unwrap();
+    let said = String::from_utf8_lossy(&verified.stdout);
+    assert!(verified.status.success() && said.contains("the books are right"), "{said}");
+}
