@@ -15,12 +15,12 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::{Metrics, MetricsError};
 use crate::storage::{Database, StorageError};
 use crate::tasks::Tasks;
-use crate::tenant::{Keys, KeysError, Tenant, Terms};
+use crate::tenant::{Directory, KeyRefused, Tenant};
 use crate::units::{AccountId, Timestamp};
 use crate::{estimate, ledger};
 
 use super::models::{self, ModelError, Served, Watched};
-use super::{first_key, refresh};
+use super::{directory, first_key, refresh};
 
 /// How often reservations are looked for whose flights do not come back.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -31,9 +31,9 @@ pub enum BuildError {
     /// The first key cannot be had.
     #[error("no first key")]
     FirstKey(#[source] io::Error),
-    /// The keys contradict each other.
-    #[error("the keys of the configuration cannot be used")]
-    Keys(#[from] KeysError),
+    /// The keys contradict each other, or cannot be read.
+    #[error("the keys cannot be used")]
+    Keys(#[from] KeyRefused),
     /// The series contradict each other.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
@@ -84,8 +84,12 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         metrics.money.overrun.with_label_values(&[model]);
     }
     let (work, ledger_work) = (Tasks::default(), Tasks::default());
-    let keys = keys(&settings)?;
-    let ledger = open_ledger(&settings, &keys, &metrics, &ledger_work).await?;
+    let database = Database::open(&settings.storage).await?;
+    let first = settings.first_key.as_deref().map(first_key::tenant).transpose();
+    let keys = directory::open(&settings, first.map_err(BuildError::FirstKey)?, &database).await?;
+    let ledger = open_ledger(&settings, &keys, &database, &metrics, &ledger_work).await?;
+    let directory = Arc::new(keys.announcing(directory::to(ledger.clone())));
+    directory::watch(&work, directory.clone());
     sweep(&work, &ledger);
     let Served { backends, engines } = models::serve(&settings)?;
     let engines = Arc::new(engines);
@@ -98,46 +102,45 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         backends,
         calibration: estimate::shipped().map_err(BuildError::Calibration)?,
     });
-    let look = (metrics.clone(), keys.tenants().cloned().collect::<Vec<_>>(), engines.clone());
+    let look = (metrics.clone(), declared(&directory), engines.clone());
     let refresh = move || refresh::refresh(&look.0, &ledger, &look.1, &look.2);
-    let http = settings.http;
+    let admin = settings.admin.clone().map(|access| {
+        let standing = directory::standing(gateway.clone());
+        (access.listen, directory::admin(&settings, access, directory.clone(), standing))
+    });
+    let (http, keys) = (settings.http, directory.keys().clone());
     let service =
         Arc::new(Service { settings: http.clone(), keys, gateway, metrics, refresh: Box::new(refresh) });
     let mut bound = vec![(http::bind(http.listen)?, http::api(&service))];
     if let Some(address) = http.metrics_listen {
         bound.push((http::bind(address)?, http::monitoring(&service)));
     }
+    if let Some((address, admin)) = admin {
+        bound.push((http::bind(address)?, http::admin::admin(&admin)));
+    }
     Ok(App { http, service, bound, running: Running { work, ledger_work, engines } })
 }
 
-/// The declared tenants, and the first one's where one was asked for.
-fn keys(settings: &Settings) -> Result<Keys, BuildError> {
-    let mut tenants: Vec<Tenant> = settings.tenants.clone();
-    if let Some(path) = &settings.first_key {
-        tenants.push(first_key::tenant(path).map_err(BuildError::FirstKey)?);
-    }
-    Ok(Keys::new(tenants)?)
+/// The accounts that metrics name: they are few, and the operator wrote them down.
+fn declared(directory: &Directory) -> Vec<AccountId> {
+    let book = directory.book();
+    let declared = book.declared();
+    let keys = declared.tenants.iter().map(|tenant| &tenant.account);
+    let anonymous = book.is_open().then(|| Tenant::anonymous().account);
+    keys.cloned().chain(anonymous).collect()
 }
 
 async fn open_ledger(
     settings: &Settings,
-    keys: &Keys,
+    keys: &Directory,
+    database: &Database,
     metrics: &Arc<Metrics>,
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
-    let journal = Database::open(&settings.storage).await?.journal();
-    let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Watcher(metrics.clone()));
-    let ledger =
-        Ledger::open(work, journal, observer, settings.ledger, &terms(settings, keys), Timestamp::now())
-            .await?;
-    Ok(ledger)
-}
-
-/// The declared terms; a tenant without any spends without limits.
-fn terms(settings: &Settings, keys: &Keys) -> Vec<Terms> {
-    let declared = |account: &AccountId| settings.terms.iter().any(|terms| terms.account == *account);
-    let others = keys.tenants().map(|tenant| &tenant.account).filter(|account| !declared(account));
-    settings.terms.iter().cloned().chain(others.cloned().map(Terms::unlimited)).collect()
+    let named = declared(keys).into_iter().collect();
+    let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Watcher { metrics: metrics.clone(), named });
+    let (journal, terms) = (database.journal(), keys.book().terms());
+    Ok(Ledger::open(work, journal, observer, settings.ledger, &terms, Timestamp::now()).await?)
 }
 
 /// Resolves reservations that nobody comes back for.

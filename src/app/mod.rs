@@ -3,10 +3,11 @@
 mod build;
 mod check;
 mod command;
+mod directory;
 mod first_key;
 mod health;
-mod keys;
 mod log;
+mod manage;
 mod models;
 mod refresh;
 mod serve;

@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 pub use error::StorageError;
 pub use settings::{Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Sqlite, SqliteJournal};
+pub use sqlite::{Sqlite, SqliteJournal, SqliteKeyStore};
 
 use crate::ledger::{Journal, MemoryJournal};
+use crate::tenant::{KeyStore, MemoryKeyStore};
 
 /// An open database, in which each module below keeps what it must not lose.
 #[derive(Debug, Clone)]
@@ -41,6 +42,14 @@ impl Database {
         match self {
             Database::Memory => Arc::new(MemoryJournal::default()),
             Database::Sqlite(database) => Arc::new(SqliteJournal::new(database.clone())),
+        }
+    }
+
+    /// The keys and terms that were made while the gateway ran.
+    pub fn keys(&self) -> Arc<dyn KeyStore> {
+        match self {
+            Database::Memory => Arc::new(MemoryKeyStore::default()),
+            Database::Sqlite(database) => Arc::new(SqliteKeyStore::new(database.clone())),
         }
     }
 }

@@ -23,7 +23,7 @@ pub use limit::{Facet, Holder, Limit, Unit};
 pub use money::{Money, MoneyError};
 pub use price::Price;
 pub use share::{Chance, Difficulty, Effort, Preference};
-pub use timestamp::Timestamp;
+pub use timestamp::{NotAMoment, Timestamp};
 pub use tokens::Tokens;
 pub use window::Window;
 pub use zone::{UnknownZone, Zone};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Add;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -28,6 +29,21 @@ impl Add<Duration> for Timestamp {
     type Output = Timestamp;
     fn add(self, later: Duration) -> Timestamp {
         Timestamp(self.0.saturating_add(i64::try_from(later.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+/// A text that is no moment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a moment: write it like \"2027-01-31T12:00:00Z\"")]
+pub struct NotAMoment;
+
+/// From RFC 3339.
+impl FromStr for Timestamp {
+    type Err = NotAMoment;
+
+    fn from_str(text: &str) -> Result<Timestamp, NotAMoment> {
+        let moment: jiff::Timestamp = text.parse().map_err(|_| NotAMoment)?;
+        Ok(Timestamp(moment.as_millisecond()))
     }
 }
 

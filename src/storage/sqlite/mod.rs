@@ -1,6 +1,8 @@
 //! The embedded default: one `SQLite` file in WAL mode, one connection that writes, one that reads.
 
 mod journal;
+mod key_rows;
+mod keys;
 mod rows;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
 pub use journal::SqliteJournal;
+pub use keys::SqliteKeyStore;
 
 use super::file::Lock;
 use super::{SqliteSettings, StorageError, Synchronous};
@@ -23,6 +26,7 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "ledger", include_str!("../../../migrations/sqlite/0001_ledger.sql")),
     (2, "accounts", include_str!("../../../migrations/sqlite/0002_accounts.sql")),
+    (3, "keys", include_str!("../../../migrations/sqlite/0003_keys.sql")),
 ];
 
 /// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.

@@ -1,6 +1,7 @@
 //! The journal on disk.
 
 mod crash;
+mod keys;
 mod speed;
 
 use std::future::poll_fn;
