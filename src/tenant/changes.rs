@@ -118,19 +118,16 @@ impl Book {
         now: Timestamp,
     ) -> Result<(Vec<Change>, Imported), KeyRefused> {
         let (mut changes, mut refused, mut count) = (Vec::new(), Vec::new(), Imported::default());
-        let keys = wanted.tenants.iter().map(|tenant| self.import_key(tenant, now));
-        let terms = wanted.terms.iter().map(|terms| self.import_terms(terms, &wanted.tenants));
-        for step in keys.chain(terms) {
+        let of_key = |terms: &&Terms| wanted.tenants.iter().any(|tenant| tenant.account == terms.account);
+        let keys = wanted.tenants.iter().map(|tenant| self.import_key(tenant, &wanted.terms, now));
+        let others = wanted.terms.iter().filter(|terms| !of_key(terms));
+        for step in keys.chain(others.map(|terms| self.import_account(terms))) {
             match step {
-                Ok(None) => {}
-                Ok(Some(Step::Same)) => count.unchanged += 1,
-                Ok(Some(Step::New(change))) => {
-                    count.created += 1;
-                    changes.push(change);
-                }
-                Ok(Some(Step::Other(change))) => {
-                    count.changed += 1;
-                    changes.push(change);
+                Ok((Step::Same, _)) => count.unchanged += 1,
+                Ok((step, more)) => {
+                    let place = if step == Step::New { &mut count.created } else { &mut count.changed };
+                    *place += 1;
+                    changes.extend(more);
                 }
                 Err(one) => refused.push(one),
             }
@@ -142,23 +139,56 @@ impl Book {
         }
     }
 
-    fn import_key(&self, wanted: &Tenant, now: Timestamp) -> Result<Option<Step>, KeyRefused> {
-        let Some(hash) = wanted.key else { return Ok(None) };
+    /// A key and its terms are one thing.
+    fn import_key(
+        &self,
+        wanted: &Tenant,
+        terms: &[Terms],
+        now: Timestamp,
+    ) -> Result<(Step, Vec<Change>), KeyRefused> {
+        let (mut step, key) = self.import_secret(wanted, now)?;
+        let mut changes = Vec::from_iter(key.map(Change::Key));
+        let own = terms.iter().find(|terms| terms.account == wanted.account);
+        if let Some(own) = own.filter(|own| self.terms_of(&own.account) != **own) {
+            changes.extend(self.set_terms(own)?);
+            step = if step == Step::New { step } else { Step::Other };
+        }
+        Ok((step, changes))
+    }
+
+    fn import_secret(
+        &self,
+        wanted: &Tenant,
+        now: Timestamp,
+    ) -> Result<(Step, Option<KeyRecord>), KeyRefused> {
+        let Some(hash) = wanted.key else { return Ok((Step::Same, None)) };
         let account = &wanted.account;
         if let Some(tenant) = self.declared.tenants.iter().find(|tenant| tenant.account == *account) {
             let same = tenant == wanted;
-            return if same { Ok(Some(Step::Same)) } else { Err(KeyRefused::Declared(account.clone())) };
+            return if same { Ok((Step::Same, None)) } else { Err(KeyRefused::Declared(account.clone())) };
         }
         let own = self.unrevoked().find(|record| record.account == *account);
         self.check_secret(account, hash, own)?;
-        let Some(own) = own else {
-            let record = new_record(KeyId::generate()?, account, hash, now);
-            let (access, expires) = (wanted.access.clone(), wanted.expires);
-            return Ok(Some(Step::New(Change::Key(KeyRecord { access, expires, ..record }))));
+        let record = match own {
+            None => new_record(KeyId::generate()?, account, hash, now),
+            Some(own) if own.hash == hash => own.clone(),
+            Some(own) => replaced(own.clone(), hash, now),
         };
-        let record = if own.hash == hash { own.clone() } else { replaced(own.clone(), hash, now) };
         let record = KeyRecord { access: wanted.access.clone(), expires: wanted.expires, ..record };
-        Ok(Some(if record == *own { Step::Same } else { Step::Other(Change::Key(record)) }))
+        Ok(match own {
+            None => (Step::New, Some(record)),
+            Some(own) if *own == record => (Step::Same, None),
+            Some(_) => (Step::Other, Some(record)),
+        })
+    }
+
+    fn import_account(&self, wanted: &Terms) -> Result<(Step, Vec<Change>), KeyRefused> {
+        let known = self.account(&wanted.account).ok();
+        match known {
+            Some((terms, _)) if terms == *wanted => Ok((Step::Same, Vec::new())),
+            Some(_) => Ok((Step::Other, self.set_terms(wanted)?)),
+            None => Ok((Step::New, self.set_terms(wanted)?)),
+        }
     }
 
     /// A secret that is or was another's, or that was replaced, does not come in by a text.
@@ -178,25 +208,6 @@ impl Book {
             Some(record) if record.account == *account => Err(KeyRefused::Replaced(account.clone())),
             Some(record) => Err(KeyRefused::SameSecret(account.clone(), record.account.clone())),
         }
-    }
-
-    /// An account counts for itself, a key's terms count with the key.
-    fn import_terms(&self, wanted: &Terms, keys: &[Tenant]) -> Result<Option<Step>, KeyRefused> {
-        let account = &wanted.account;
-        let of_key = keys.iter().any(|tenant| tenant.account == *account);
-        if self.terms_of(account) == *wanted {
-            let known = of_key || self.account(account).is_ok();
-            let terms = || Change::Terms(wanted.clone());
-            return Ok(match (known, of_key) {
-                (true, true) => None,
-                (true, false) => Some(Step::Same),
-                (false, _) => Some(Step::New(terms())),
-            });
-        }
-        self.check_terms(account)?;
-        let change = Change::Terms(wanted.clone());
-        let known = of_key || self.stored.terms.contains_key(account);
-        Ok(Some(if known { Step::Other(change) } else { Step::New(change) }))
     }
 
     fn new_terms(&self, account: &AccountId, wanted: &TermsPatch) -> Result<Vec<Change>, KeyRefused> {
@@ -228,10 +239,11 @@ impl Book {
 }
 
 /// What an import does with one key or account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Same,
-    New(Change),
-    Other(Change),
+    New,
+    Other,
 }
 
 fn new_record(id: KeyId, account: &AccountId, hash: KeyHash, now: Timestamp) -> KeyRecord {

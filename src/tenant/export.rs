@@ -2,9 +2,11 @@
 
 use std::fmt::{Display, Write};
 
+use serde_json::Value;
+
 use crate::units::{AccountId, Zone};
 
-use super::{Book, Listed, Percent, Terms};
+use super::{Book, Listed, Percent, TenantLimit, Terms};
 
 /// Everything in force, as `[[account]]` and `[[key]]`. What was revoked is left out, and so is the old secret of a key
 /// that was rotated, though its grace may not be over.
@@ -52,9 +54,7 @@ fn terms_lines(text: &mut String, terms: &Terms) {
     if !terms.limits.is_empty() {
         text.push_str("limits = [\n");
         for limit in &terms.limits {
-            if let Ok(limit) = toml::Value::try_from(limit) {
-                line_of(text, &limit);
-            }
+            line_of(text, limit);
         }
         text.push_str("]\n");
     }
@@ -71,8 +71,15 @@ fn line(text: &mut String, word: &str, value: impl Display) {
     let _ = writeln!(text, "{word} = {value}");
 }
 
-fn line_of(text: &mut String, limit: &toml::Value) {
-    let _ = writeln!(text, "  {limit},");
+/// A limit in braces, what it limits first.
+fn line_of(text: &mut String, limit: &TenantLimit) {
+    let words = serde_json::to_value(limit).unwrap_or_default();
+    let one = |(word, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{word} = {}", quoted(text)),
+        other => format!("{word} = {other}"),
+    };
+    let words: Vec<String> = words.as_object().into_iter().flatten().map(one).collect();
+    let _ = writeln!(text, "  {{ {} }},", words.join(", "));
 }
 
 fn quoted(text: &str) -> String {

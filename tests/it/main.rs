@@ -9,9 +9,11 @@
     reason = "tests may fail, print, and spawn callers of their own"
 )]
 
+mod access;
 mod budgets;
 mod hanging_up;
 mod harness;
+mod keys;
 mod layers;
 mod llamacpp;
 mod money;

@@ -16,13 +16,13 @@ pub(in crate::app) struct Limit(pub(super) Value);
 #[error("write it like money=20/month, requests=60/minute, concurrency=8 or money=5/day,model=NAME")]
 pub(in crate::app) struct NotALimit;
 
-/// A moment, or how long it is until then: `2027-01-31T12:00:00Z`, `30d`, `12h`.
+/// A moment, or how long it is until then: `2027-01-31T12:00:00Z`, `30d`, `12h`; or `never`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::app) struct Until(pub(super) Timestamp);
+pub(in crate::app) struct Until(pub(super) Option<Timestamp>);
 
 /// A text that is neither a moment nor a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("write a moment like 2027-01-31T12:00:00Z, or how long until then, like 30d or 12h")]
+#[error("write a moment like 2027-01-31T12:00:00Z, or how long until then, like 30d or 12h, or never")]
 pub(in crate::app) struct NotAnEnd;
 
 /// What the words mean is the admin API's matter; here they are only taken apart.
@@ -56,13 +56,16 @@ impl FromStr for Until {
     type Err = NotAnEnd;
 
     fn from_str(text: &str) -> Result<Until, NotAnEnd> {
+        if text == "never" {
+            return Ok(Until(None));
+        }
         if let Ok(moment) = text.parse() {
-            return Ok(Until(moment));
+            return Ok(Until(Some(moment)));
         }
         let span: jiff::Span = text.parse().map_err(|_| NotAnEnd)?;
         let days = jiff::SpanRelativeTo::days_are_24_hours();
         let time = span.to_duration(days).ok().and_then(|time| Duration::try_from(time).ok());
-        time.map(|time| Until(Timestamp::now() + time)).ok_or(NotAnEnd)
+        time.map(|time| Until(Some(Timestamp::now() + time))).ok_or(NotAnEnd)
     }
 }
 
@@ -92,8 +95,10 @@ mod tests {
 
     #[test]
     fn an_end_is_a_moment_or_a_time_from_now() {
-        assert_eq!("1970-01-01T00:00:01Z".parse(), Ok(Until(Timestamp(1_000))));
+        assert_eq!("1970-01-01T00:00:01Z".parse(), Ok(Until(Some(Timestamp(1_000)))));
+        assert_eq!("never".parse(), Ok(Until(None)));
         let Until(day) = "1d".parse().unwrap();
+        let day = day.unwrap();
         assert!((day.0 - Timestamp::now().0 - 24 * 3_600_000).abs() < 10_000);
         assert_eq!("soon".parse::<Until>(), Err(NotAnEnd));
         assert_eq!("-1d".parse::<Until>(), Err(NotAnEnd));

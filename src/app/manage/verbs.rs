@@ -1,128 +1,19 @@
-//! The verbs.
+//! The verbs: each is asked of the admin API in its words, wherever that is, and the answer is shown.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use crate::app::command::{fail, say};
 use crate::config;
 
-use super::limit::{Limit, Until};
+use super::arguments::{Keys, Look};
 use super::reach::{Ask, ReachError, Way};
 use super::{secret, table};
 
 const JSON: &str = "application/json";
 const TOML: &str = "application/toml";
-
-/// What can be done with keys.
-#[derive(Debug, Subcommand)]
-pub(in crate::app) enum Keys {
-    /// Make a key without storing it: it is shown this once, with the hash that goes into the configuration.
-    New,
-    /// Print the hash of a key that is read from standard input.
-    Hash,
-    /// Make and store a key; its secret is shown this once.
-    Create {
-        /// Whose key it is; spending is counted under this name.
-        name: String,
-        /// The account that it belongs to, like acme/research.
-        #[arg(long, value_name = "PATH")]
-        account: Option<String>,
-        #[command(flatten)]
-        what: What,
-        #[command(flatten)]
-        look: Look,
-    },
-    /// List all keys.
-    List {
-        #[command(flatten)]
-        look: Look,
-    },
-    /// Show one key.
-    Show {
-        /// Its id, or its path.
-        key: String,
-        #[command(flatten)]
-        look: Look,
-    },
-    /// Make another secret for a key; it is shown this once.
-    Rotate {
-        /// Its id, or its path.
-        key: String,
-        /// How long the old secret is taken beside the new one, like 1h.
-        #[arg(long, default_value = "0s")]
-        grace: String,
-        #[command(flatten)]
-        look: Look,
-    },
-    /// End a key, from the next request on and for good.
-    Revoke {
-        /// Its id, or its path.
-        key: String,
-        #[command(flatten)]
-        look: Look,
-    },
-    /// Put other limits or scopes in place of those that a key has; what is not named stays.
-    Limit {
-        /// The key's id or path; with --account, an account's path.
-        who: String,
-        /// It is an account, which keys belong to.
-        #[arg(long)]
-        account: bool,
-        /// Take all limits away.
-        #[arg(long, conflicts_with = "limit")]
-        unlimited: bool,
-        #[command(flatten)]
-        what: What,
-        #[command(flatten)]
-        look: Look,
-    },
-    /// Take over [[key]] and [[account]] sections from a file, or from standard input where it is "-".
-    Import {
-        /// The file.
-        file: PathBuf,
-        #[command(flatten)]
-        look: Look,
-    },
-    /// Print all keys and accounts as the configuration writes them, with hashes only.
-    Export,
-}
-
-/// What a key may do.
-#[derive(Debug, Args)]
-pub(in crate::app) struct What {
-    /// A limit, like money=20/month, requests=60/minute, concurrency=8 or money=5/day,model=NAME; once for each.
-    #[arg(long, value_name = "LIMIT")]
-    limit: Vec<Limit>,
-    /// A model that it may name; once for each. All without it.
-    #[arg(long, value_name = "NAME")]
-    model: Vec<String>,
-    /// A route that it may name; once for each. All without it.
-    #[arg(long, value_name = "NAME")]
-    route: Vec<String>,
-    /// It may use the admin API.
-    #[arg(long)]
-    admin: bool,
-    /// From when on it is refused: a moment, or how long until then, like 30d.
-    #[arg(long, value_name = "WHEN")]
-    expires: Option<Until>,
-    /// By whose calendar its days and months begin, like Europe/Berlin.
-    #[arg(long, value_name = "ZONE")]
-    time_zone: Option<String>,
-    /// From which percentage on a limit is announced.
-    #[arg(long, value_name = "PERCENT")]
-    warn_at: Option<u64>,
-}
-
-/// How the answer is printed.
-#[derive(Debug, Clone, Copy, Args)]
-pub(in crate::app) struct Look {
-    /// Print JSON, as the admin API answers it.
-    #[arg(long)]
-    json: bool,
-}
 
 /// Does it.
 pub(in crate::app) fn run(verb: Keys, file: Option<&Path>) -> ExitCode {
@@ -163,7 +54,13 @@ async fn perform(way: &Way, verb: Keys) -> Result<String, ReachError> {
             let list = list(way, "").await?;
             Ok(if look.json { json!(list).to_string() } else { table::keys(&list) })
         }
-        Keys::Show { key, look } => said(look, &show(way, &id(way, &key).await?).await?),
+        Keys::Show { who, account, look } => {
+            let path = match account {
+                true => format!("/admin/accounts/{}", encoded(&who)),
+                false => format!("/admin/keys/{}", id(way, &who).await?),
+            };
+            said(look, &json(way, "GET", path, None).await?)
+        }
         Keys::Rotate { key, grace, look } => {
             let path = format!("/admin/keys/{}/rotate", id(way, &key).await?);
             let body = Map::from_iter([("grace".to_owned(), json!(grace))]);
@@ -173,10 +70,13 @@ async fn perform(way: &Way, verb: Keys) -> Result<String, ReachError> {
             let path = format!("/admin/keys/{}", id(way, &key).await?);
             said(look, &json(way, "DELETE", path, None).await?)
         }
-        Keys::Limit { who, account, unlimited, what, look } => {
+        Keys::Limit { who, account, unlimited, everything, what, look } => {
             let mut body = what.members();
             if unlimited {
                 body.insert("limits".to_owned(), json!([]));
+            }
+            if everything {
+                body.extend(["models", "routes"].map(|name| (name.to_owned(), json!([]))));
             }
             match account {
                 true => said(look, &limit_account(way, &who, body).await?),
@@ -189,27 +89,6 @@ async fn perform(way: &Way, verb: Keys) -> Result<String, ReachError> {
         Keys::Import { file, look } => import(way, &file, look).await,
         Keys::Export => ask(way, "GET", "/admin/export".to_owned(), TOML, String::new()).await,
     }
-}
-
-impl What {
-    /// What is said of it, in the admin API's words.
-    fn members(&self) -> Map<String, Value> {
-        let limits: Vec<&Value> = self.limit.iter().map(|Limit(words)| words).collect();
-        let said = [
-            ("limits", (!limits.is_empty()).then(|| json!(limits))),
-            ("models", (!self.model.is_empty()).then(|| json!(self.model))),
-            ("routes", (!self.route.is_empty()).then(|| json!(self.route))),
-            ("admin", self.admin.then(|| json!(true))),
-            ("expires_at", self.expires.map(|Until(moment)| json!(moment))),
-            ("time_zone", self.time_zone.as_ref().map(|zone| json!(zone))),
-            ("warn_at", self.warn_at.map(|percent| json!(percent))),
-        ];
-        said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-    }
-}
-
-async fn show(way: &Way, id: &str) -> Result<Value, ReachError> {
-    json(way, "GET", format!("/admin/keys/{id}"), None).await
 }
 
 /// What is not named of an account's terms stays.

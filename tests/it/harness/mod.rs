@@ -2,10 +2,12 @@
 //! that `make test-tools` installs.
 
 mod answer;
+pub(crate) mod managed;
 mod process;
 pub(crate) mod tools;
 mod world;
 
 pub(crate) use answer::Answer;
+pub(crate) use managed::Managed;
 pub(crate) use process::{Folder, Process};
 pub(crate) use world::{World, model, tenant};
