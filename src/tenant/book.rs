@@ -4,17 +4,9 @@ use std::sync::Arc;
 
 use crate::units::{AccountId, Timestamp};
 
+use super::declared::Index;
 use super::keys::Table;
-use super::{Access, KeyHash, KeyId, KeyRecord, KeyRefused, Stored, Tenant, Terms};
-
-/// What the configuration, or a text like it, says of keys and accounts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Declared {
-    /// Keys.
-    pub tenants: Vec<Tenant>,
-    /// What accounts may spend, those of the keys included.
-    pub terms: Vec<Terms>,
-}
+use super::{Access, Declared, KeyHash, KeyId, KeyRecord, KeyRefused, Stored, Tenant, Terms};
 
 /// Where something was declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +34,8 @@ pub struct Listed {
     pub expires: Option<Timestamp>,
     /// When it was revoked.
     pub revoked: Option<Timestamp>,
+    /// True where a declared key has taken its place, by name or by secret, so that it lets nobody in.
+    pub shadowed: bool,
     /// Until when the last secret that was replaced is taken beside its own.
     pub old_until: Option<Timestamp>,
     /// Its account, and what that may spend.
@@ -51,7 +45,7 @@ pub struct Listed {
 /// All keys and terms. What is declared goes before what is stored.
 #[derive(Debug, Clone)]
 pub struct Book {
-    pub(super) declared: Arc<Declared>,
+    pub(super) index: Arc<Index>,
     /// True where nobody is served without a key, though there be none.
     pub(super) required: bool,
     pub(super) stored: Stored,
@@ -60,23 +54,23 @@ pub struct Book {
 impl Book {
     /// A book of these.
     pub fn new(declared: Declared, required: bool, stored: Stored) -> Book {
-        Book { declared: Arc::new(declared), required, stored }
+        Book { index: Arc::new(Index::new(declared)), required, stored }
     }
 
     /// What the configuration declares.
     pub fn declared(&self) -> &Declared {
-        &self.declared
+        &self.index.declared
     }
 
     /// True where everybody may ask. A key that was ever stored closes it, revoked ones too: to revoke the last key is
     /// not to invite everybody.
     pub fn is_open(&self) -> bool {
-        !self.required && self.declared.tenants.is_empty() && self.stored.keys.is_empty()
+        !self.required && self.declared().tenants.is_empty() && self.stored.keys.is_empty()
     }
 
     /// Every key, by account and id; the revoked ones among them.
     pub fn keys(&self) -> Vec<Listed> {
-        let declared = self.declared.tenants.iter().filter_map(|tenant| self.declared_key(tenant));
+        let declared = self.declared().tenants.iter().filter_map(|tenant| self.declared_key(tenant));
         let stored = self.stored.keys.values().map(|record| self.stored_key(record));
         let mut keys: Vec<Listed> = declared.chain(stored).collect();
         keys.sort_by(|one, other| (&one.terms.account, one.id).cmp(&(&other.terms.account, other.id)));
@@ -91,17 +85,17 @@ impl Book {
         if let Some(record) = self.stored.keys.get(&id) {
             return Ok(self.stored_key(record));
         }
-        let declared = self.declared_tenant(id).and_then(|tenant| self.declared_key(tenant));
+        let declared = self.index.of_id(id).and_then(|tenant| self.declared_key(tenant));
         declared.ok_or(KeyRefused::Unknown(id))
     }
 
     /// The terms in force of every account that has any: a key's that says nothing is without limits.
     pub fn terms(&self) -> Vec<Terms> {
         let mut all = self.stored.terms.clone();
-        all.extend(self.declared.terms.iter().map(|terms| (terms.account.clone(), terms.clone())));
+        all.extend(self.declared().terms.iter().map(|terms| (terms.account.clone(), terms.clone())));
         let open = self.is_open().then(|| Tenant::anonymous().account);
         let stored = self.live().map(|record| &record.account);
-        let declared = self.declared.tenants.iter().map(|tenant| &tenant.account);
+        let declared = self.declared().tenants.iter().map(|tenant| &tenant.account);
         for account in stored.chain(declared).chain(&open) {
             all.entry(account.clone()).or_insert_with(|| Terms::unlimited(account.clone()));
         }
@@ -113,12 +107,16 @@ impl Book {
     /// # Errors
     /// When it has none and no key.
     pub fn account(&self, account: &AccountId) -> Result<(Terms, Source), KeyRefused> {
-        if let Some(terms) = self.declared.terms.iter().find(|terms| terms.account == *account) {
+        if let Some(terms) = self.index.terms(account) {
             return Ok((terms.clone(), Source::Configuration));
         }
-        let known = self.terms().into_iter().find(|terms| terms.account == *account);
-        let known = known.map(|terms| (terms, Source::Store));
-        known.ok_or_else(|| KeyRefused::UnknownAccount(account.clone()))
+        let has_key = || self.unrevoked().any(|record| record.account == *account);
+        let anonymous = || self.is_open() && *account == Tenant::anonymous().account;
+        let known = self.stored.terms.contains_key(account) || self.index.key(account).is_some();
+        match known || has_key() || anonymous() {
+            true => Ok((self.terms_of(account), Source::Store)),
+            false => Err(KeyRefused::UnknownAccount(account.clone())),
+        }
     }
 
     /// The stored keys that a declared one has taken the place of, by name or by secret.
@@ -132,7 +130,7 @@ impl Book {
             return Table::open();
         }
         let mut table = Table::default();
-        for tenant in &self.declared.tenants {
+        for tenant in &self.declared().tenants {
             table.insert(tenant.key, tenant.expires, Arc::new(tenant.clone()));
         }
         for record in self.live() {
@@ -148,10 +146,6 @@ impl Book {
         table
     }
 
-    pub(super) fn declared_tenant(&self, id: KeyId) -> Option<&Tenant> {
-        self.declared.tenants.iter().find(|tenant| KeyId::of_declared(&tenant.account) == id)
-    }
-
     pub(super) fn unrevoked(&self) -> impl Iterator<Item = &KeyRecord> {
         self.stored.keys.values().filter(|record| record.revoked.is_none())
     }
@@ -162,10 +156,8 @@ impl Book {
     }
 
     fn is_shadowed(&self, record: &KeyRecord) -> bool {
-        self.declared
-            .tenants
-            .iter()
-            .any(|tenant| tenant.account == record.account || tenant.key == Some(record.hash))
+        self.index.key(&record.account).is_some()
+            || record.hashes().any(|hash| self.index.with_secret(*hash).is_some())
     }
 
     fn declared_key(&self, tenant: &Tenant) -> Option<Listed> {
@@ -177,6 +169,7 @@ impl Book {
             created: None,
             expires: tenant.expires,
             revoked: None,
+            shadowed: false,
             old_until: None,
             terms: self.terms_of(&tenant.account),
         })
@@ -191,23 +184,24 @@ impl Book {
             created: Some(record.created),
             expires: record.expires,
             revoked: record.revoked,
+            shadowed: self.is_shadowed(record),
             old_until: record.retired.iter().map(|retired| retired.until).max(),
             terms: self.terms_of(&record.account),
         }
     }
 
     pub(super) fn terms_of(&self, account: &AccountId) -> Terms {
-        let declared = self.declared.terms.iter().find(|terms| terms.account == *account);
-        let terms = declared.or_else(|| self.stored.terms.get(account));
+        let terms = self.index.terms(account).or_else(|| self.stored.terms.get(account));
         terms.cloned().unwrap_or_else(|| Terms::unlimited(account.clone()))
     }
 }
 
 impl Listed {
-    /// In one word: `active`, `expired` or `revoked`.
+    /// In one word: `active`, `expired`, `shadowed` or `revoked`.
     pub fn state(&self, now: Timestamp) -> &'static str {
         match (self.revoked, self.expires) {
             (Some(_), _) => "revoked",
+            _ if self.shadowed => "shadowed",
             (None, Some(expires)) if expires <= now => "expired",
             _ => "active",
         }

@@ -57,7 +57,7 @@ impl Book {
         wanted: &KeyPatch,
         now: Timestamp,
     ) -> Result<Vec<Change>, KeyRefused> {
-        if self.declared.tenants.iter().any(|tenant| tenant.account == *account) {
+        if self.index.key(account).is_some() {
             return Err(KeyRefused::Declared(account.clone()));
         }
         if self.unrevoked().any(|record| record.account == *account) {
@@ -163,7 +163,7 @@ impl Book {
     ) -> Result<(Step, Option<KeyRecord>), KeyRefused> {
         let Some(hash) = wanted.key else { return Ok((Step::Same, None)) };
         let account = &wanted.account;
-        if let Some(tenant) = self.declared.tenants.iter().find(|tenant| tenant.account == *account) {
+        if let Some(tenant) = self.index.key(account) {
             let same = tenant == wanted;
             return if same { Ok((Step::Same, None)) } else { Err(KeyRefused::Declared(account.clone())) };
         }
@@ -198,7 +198,7 @@ impl Book {
         hash: KeyHash,
         own: Option<&KeyRecord>,
     ) -> Result<(), KeyRefused> {
-        if let Some(other) = self.declared.tenants.iter().find(|tenant| tenant.key == Some(hash)) {
+        if let Some(other) = self.index.with_secret(hash) {
             return Err(KeyRefused::SameSecret(account.clone(), other.account.clone()));
         }
         let holds = |record: &&KeyRecord| record.hashes().any(|known| *known == hash);
@@ -220,7 +220,7 @@ impl Book {
     }
 
     fn check_terms(&self, account: &AccountId) -> Result<(), KeyRefused> {
-        match self.declared.terms.iter().any(|terms| terms.account == *account) {
+        match self.index.terms(account).is_some() {
             true => Err(KeyRefused::Declared(account.clone())),
             false => Ok(()),
         }
@@ -230,7 +230,7 @@ impl Book {
         match self.stored.keys.get(&id) {
             Some(record) if record.revoked.is_some() => Err(KeyRefused::Revoked(id)),
             Some(record) => Ok(record.clone()),
-            None => Err(match self.declared_tenant(id) {
+            None => Err(match self.index.of_id(id) {
                 Some(tenant) => KeyRefused::Declared(tenant.account.clone()),
                 None => KeyRefused::Unknown(id),
             }),

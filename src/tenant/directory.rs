@@ -46,7 +46,8 @@ impl Directory {
         let book = Book::new(declared, required, store.load().await?);
         for record in book.shadowed() {
             let (key, account) = (record.id, &record.account);
-            tracing::warn!(%key, %account, "the configuration declares this key too, and goes before the store");
+            tracing::warn!(%key, %account, "this stored key lets nobody in while the configuration declares one of its name or secret; revoke it, or it \
+                 comes back when that goes");
         }
         let keys = Keys::of(book.table());
         let (book, announce, turn) = (RwLock::new(Arc::new(book)), None, Mutex::default());

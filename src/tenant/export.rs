@@ -11,7 +11,8 @@ use super::{Book, Listed, Percent, TenantLimit, Terms};
 /// Everything in force, as `[[account]]` and `[[key]]`. What was revoked is left out, and so is the old secret of a key
 /// that was rotated, though its grace may not be over.
 pub fn to_toml(book: &Book) -> String {
-    let keys: Vec<Listed> = book.keys().into_iter().filter(|key| key.revoked.is_none()).collect();
+    let keys: Vec<Listed> =
+        book.keys().into_iter().filter(|key| key.revoked.is_none() && !key.shadowed).collect();
     let mut text = "# Keys and accounts as they were exported: hashes, which let nobody in.\n".to_owned();
     for terms in book.terms() {
         let of_key = keys.iter().any(|key| key.terms.account == terms.account);

@@ -8,6 +8,7 @@ mod book;
 mod changes;
 #[cfg(test)]
 pub(crate) mod conformance;
+mod declared;
 mod directory;
 mod error;
 mod export;
@@ -23,8 +24,9 @@ mod terms;
 mod tests;
 
 pub use access::Access;
-pub use book::{Book, Declared, Listed, Source};
+pub use book::{Book, Listed, Source};
 pub use changes::{Imported, KeyPatch};
+pub use declared::Declared;
 pub use directory::{Announce, Directory};
 pub use error::KeyRefused;
 pub use export::to_toml;

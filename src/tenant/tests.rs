@@ -120,6 +120,9 @@ async fn declared_keys_are_read_only_and_go_before_stored_ones() {
     shadowed.keys.insert(stored.id, stored);
     let book = Book::new(declared(&["alice"]), false, shadowed);
     assert_eq!(book.shadowed().count(), 1);
+    let states: Vec<_> = book.keys().iter().map(|key| key.state(Timestamp(0))).collect();
+    assert!(states.contains(&"active") && states.contains(&"shadowed"), "{states:?}");
+    assert_eq!(to_toml(&book).matches("[[key]]").count(), 1);
     let keys = Keys::of(book.table());
     assert_eq!((whose(&keys, "sk-alice").as_deref(), whose(&keys, "sk-other")), (Some("alice"), None));
 }

@@ -92,6 +92,10 @@ async fn what_cannot_be_done_is_said_with_what_to_do() {
         let told = managed.complaint(words);
         assert!(told.contains(says), "{words:?}: {told}");
     }
+    let process = managed.serve();
+    std::fs::write(managed.folder.path().join("admin.token"), "another-token-than-it-has").unwrap();
+    assert!(managed.complaint(&["list"]).contains("refuses the token"));
+    drop(process);
     let output =
         managed.folder.stint("keys").args(["list"]).env("STINT_LEDGER", ":memory:").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("no server answers"), "{output:?}");

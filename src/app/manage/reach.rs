@@ -39,6 +39,8 @@ pub(super) enum ReachError {
         "no server answers at {0}, though one holds the database; is its [admin] the one of this configuration?"
     )]
     Silent(String, #[source] reqwest::Error),
+    #[error("the server refuses the token: it was started with another one than [admin] names here")]
+    Token,
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(transparent)]
@@ -116,6 +118,7 @@ impl Way {
         };
         match status {
             200..300 => Ok(text),
+            401 => Err(ReachError::Token),
             _ => {
                 Err(ReachError::Refused(message(&text).unwrap_or_else(|| format!("status {status}: {text}"))))
             }

@@ -34,6 +34,7 @@ pub(super) fn one(value: &Value) -> String {
     }
     rows.push(["limits".to_owned(), limits(&value["limits"])]);
     rows.push(["time zone".to_owned(), text(&value["time_zone"])]);
+    rows.push(["warn at".to_owned(), format!("{} %", text(&value["warn_at"]))]);
     for line in value["standing"].as_array().into_iter().flatten() {
         let figures = ["spent", "reserved", "left"].map(|name| format!("{name} {}", text(&line[name])));
         rows.push([text(&line["limit"]), figures.join(", ")]);

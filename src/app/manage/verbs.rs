@@ -128,7 +128,9 @@ async fn id(way: &Way, name: &str) -> Result<String, ReachError> {
         return Ok(name.to_owned());
     }
     let keys = list(way, &format!("&account={}", encoded(name))).await?;
-    let live = keys.iter().find(|key| key["state"] != "revoked");
+    // Of several keys that had the account one after another, the one that lets somebody in.
+    let by_state = |state: &str| keys.iter().find(|key| key["state"] == state);
+    let live = by_state("active").or_else(|| by_state("expired"));
     let id = live.or(keys.first()).and_then(|key| key["id"].as_str());
     let unknown = || ReachError::Refused(format!("there is no key {name}; `stint keys list` shows them"));
     id.map(str::to_owned).ok_or_else(unknown)
