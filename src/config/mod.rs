@@ -73,7 +73,8 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
     let (text, source) = source::read(named.as_deref())?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    let document = Document { text: &text, folder, env, mistakes: Default::default() };
+    let document =
+        Document { text: &text, folder, env, mistakes: Default::default(), ends: Default::default() };
     let settings = source::parse(&document).map(|table| read(&document.root(&table)));
     finished(document, source, settings)
 }
@@ -81,7 +82,13 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 /// Keys and accounts alone, from a text in the form of the configuration: what an import takes. Models and routes that
 /// they name must be in the catalog.
 pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mistakes> {
-    let document = Document { text, folder: Path::new(""), env: &|_| None, mistakes: Default::default() };
+    let document = Document {
+        text,
+        folder: Path::new(""),
+        env: &|_| None,
+        mistakes: Default::default(),
+        ends: Default::default(),
+    };
     let declared = source::parse(&document).map(|table| {
         let root = document.root(&table);
         let mut accounts = account::Accounts::read(&root);
