@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Gguf::from_bytes(Synth { vocab: 8192, context: 512, kind: Kind::Q8_0, ..wide }.bytes().into())?
         }
     };
-    let settings = Settings { sequences: 4, kv_tokens: 4096, allow_cpu: true, ..Settings::default() };
+    let settings = Settings { sequences: 32, kv_tokens: 4096, allow_cpu: true, ..Settings::default() };
     let engine = Engine::start(&gguf, &settings)?;
     let long = engine.context() * 3 / 4;
     let short = (engine.context() / 2).min(96);
@@ -79,6 +79,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             steps * f64::from(sequences),
             100.0 * share
         );
+    }
+    // Short questions with longer answers, as the reasoner is asked them.
+    for sequences in [1, 8, 32] {
+        let rate = f64::from(sequences * 80) / seconds(&engine, sequences, 20, 60)?;
+        println!("{sequences} at once, 20 tokens in and 60 out: {rate:.0} tokens/s in all");
     }
     engine.stop();
     Ok(())

@@ -18,12 +18,13 @@ use stint::backend::scripted::{Play, Scripted};
 use stint::catalog::{Catalog, Class, HandOff, Model, Prices, Route};
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
+use stint::idempotency::Idempotency;
 use stint::ledger::Ledger;
 use stint::metrics::Metrics;
 use stint::storage::Database;
 use stint::tasks::Tasks;
 use stint::tenant::{Keys, Tenant, Terms};
-use stint::units::{Chance, Money, Price, Timestamp, Tokens};
+use stint::units::{Chance, Money, Price, RequestId, Timestamp, Tokens};
 use stint::{config, estimate};
 
 /// Requests of one measurement.
@@ -34,6 +35,13 @@ const CALLERS: [usize; 3] = [1, 16, 64];
 const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"What is 12+34*2?"}],"budget":{"thinking_tokens":8}}"#;
 
 type Failed = Box<dyn Error + Send + Sync>;
+
+/// Whether each request has an idempotency key of its own.
+#[derive(Clone, Copy)]
+enum Keyed {
+    No,
+    Yes,
+}
 
 fn main() -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -48,16 +56,19 @@ async fn measure() -> Result<(), Failed> {
     let bare = Router::new().route("/v1/chat/completions", post(async |body: String| body));
     let bare = serve(&settings.http, &tasks, bare)?;
     let whole = serve(&settings.http, &tasks, whole(&settings, &tasks).await?)?;
-    say("callers   bare route            gateway               share   p50      p99");
+    say(
+        "callers   bare route            gateway               share   p50      p99      each with an idempotency key",
+    );
     for callers in CALLERS {
         // The first round warms connections and caches; the second counts.
-        run(&bare, callers).await?;
-        let (plain, _) = run(&bare, callers).await?;
-        run(&whole, callers).await?;
-        let (rate, times) = run(&whole, callers).await?;
+        run(&bare, callers, Keyed::No).await?;
+        let (plain, _) = run(&bare, callers, Keyed::No).await?;
+        run(&whole, callers, Keyed::No).await?;
+        let (rate, times) = run(&whole, callers, Keyed::No).await?;
         let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+        let (keyed, _) = run(&whole, callers, Keyed::Yes).await?;
         say(&format!(
-            "{callers:>7}   {plain:>8.0} requests/s   {rate:>8.0} requests/s   {:>5.2}   {p50:>6.1?}   {p99:>6.1?}",
+            "{callers:>7}   {plain:>8.0} requests/s   {rate:>8.0} requests/s   {:>5.2}   {p50:>6.1?}   {p99:>6.1?}   {keyed:>8.0} requests/s",
             rate / plain
         ));
     }
@@ -69,7 +80,10 @@ async fn measure() -> Result<(), Failed> {
 /// The gateway's router over a scripted model and a ledger on disk.
 async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Failed> {
     let metrics = Arc::new(Metrics::new()?);
-    let journal = Database::open(&settings.storage).await?.journal();
+    let database = Database::open(&settings.storage).await?;
+    let journal = database.journal();
+    let (answers, remembered) = (database.answers(), settings.idempotency.clone());
+    let idempotency = Idempotency::open(tasks, answers, remembered, Timestamp::now()).await?;
     let keys = Keys::open();
     let terms = [Terms::unlimited(Tenant::anonymous().account)];
     let ledger =
@@ -96,7 +110,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         calibration: estimate::shipped()?,
     });
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
-    Ok(http::api(&Arc::new(Service { settings, keys, gateway, metrics, refresh })))
+    Ok(http::api(&Arc::new(Service { settings, keys, gateway, idempotency, metrics, refresh })))
 }
 
 fn model() -> Model {
@@ -124,10 +138,10 @@ fn serve(settings: &http::Settings, tasks: &Tasks, router: Router) -> Result<Str
 }
 
 /// Requests per second, and every request's time, sorted.
-async fn run(url: &str, callers: usize) -> Result<(f64, Vec<Duration>), Failed> {
+async fn run(url: &str, callers: usize, keyed: Keyed) -> Result<(f64, Vec<Duration>), Failed> {
     let client = reqwest::Client::builder().no_proxy().build()?;
     let (left, begun) = (Arc::new(AtomicUsize::new(REQUESTS)), Instant::now());
-    let callers = (0..callers).map(|_| call(client.clone(), url.to_owned(), left.clone()));
+    let callers = (0..callers).map(|_| call(client.clone(), url.to_owned(), left.clone(), keyed));
     let times = futures_util::future::try_join_all(callers).await?;
     let took = begun.elapsed().as_secs_f64();
     let mut times: Vec<Duration> = times.into_iter().flatten().collect();
@@ -137,11 +151,20 @@ async fn run(url: &str, callers: usize) -> Result<(f64, Vec<Duration>), Failed> 
     Ok((rate, times))
 }
 
-async fn call(client: reqwest::Client, url: String, left: Arc<AtomicUsize>) -> Result<Vec<Duration>, Failed> {
+async fn call(
+    client: reqwest::Client,
+    url: String,
+    left: Arc<AtomicUsize>,
+    keyed: Keyed,
+) -> Result<Vec<Duration>, Failed> {
     let mut times = Vec::new();
     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
         let begun = Instant::now();
         let request = client.post(&url).header("content-type", "application/json").body(BODY);
+        let request = match keyed {
+            Keyed::No => request,
+            Keyed::Yes => request.header("idempotency-key", RequestId::new().to_string()),
+        };
         let response = request.send().await?.error_for_status()?;
         response.bytes().await?;
         times.push(begun.elapsed());

@@ -11,6 +11,7 @@ use axum::Router;
 use crate::config::Settings;
 use crate::gateway::{Gateway, Parts};
 use crate::http::{self, Bound, Server, Service};
+use crate::idempotency::{AnswersError, Idempotency};
 use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::{Metrics, MetricsError};
 use crate::storage::{Database, StorageError};
@@ -19,6 +20,7 @@ use crate::tenant::{Directory, KeyRefused, Tenant};
 use crate::units::{AccountId, Timestamp};
 use crate::{estimate, ledger};
 
+use super::alerts::Alerts;
 use super::models::{self, ModelError, Served, Watched};
 use super::{directory, first_key, refresh};
 
@@ -40,6 +42,9 @@ pub enum BuildError {
     /// The journal cannot be opened.
     #[error("the ledger's journal cannot be opened")]
     Storage(#[from] StorageError),
+    /// What idempotency keys stand for cannot be read.
+    #[error("the records of idempotency keys cannot be opened")]
+    Idempotency(#[from] AnswersError),
     /// The books cannot be opened.
     #[error("the ledger cannot be opened")]
     Ledger(#[from] LedgerError),
@@ -49,6 +54,12 @@ pub enum BuildError {
     /// The shipped calibration cannot be read.
     #[error("the shipped calibration cannot be read")]
     Calibration(#[source] toml::de::Error),
+    /// The signals that end it cannot be received.
+    #[error("signals cannot be received")]
+    Signals(#[source] io::Error),
+    /// The webhook's client cannot be made.
+    #[error("alerts cannot be sent")]
+    Alerts(#[source] reqwest::Error),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] io::Error),
@@ -87,9 +98,16 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let database = Database::open(&settings.storage).await?;
     let first = settings.first_key.as_deref().map(first_key::tenant).transpose();
     let keys = directory::open(&settings, first.map_err(BuildError::FirstKey)?, &database).await?;
-    let ledger = open_ledger(&settings, &keys, &database, &metrics, &ledger_work).await?;
+    let observer = refresh::Watcher {
+        metrics: metrics.clone(),
+        alerts: Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?,
+        declared: declared(&keys).into_iter().collect(),
+    };
+    let ledger = open_ledger(&settings, &database, &keys, Arc::new(observer), &ledger_work).await?;
     let directory = Arc::new(keys.announcing(directory::to(ledger.clone())));
     directory::watch(&work, directory.clone());
+    let (answers, remembered) = (database.answers(), settings.idempotency.clone());
+    let idempotency = Idempotency::open(&ledger_work, answers, remembered, Timestamp::now()).await?;
     sweep(&work, &ledger);
     let Served { backends, engines } = models::serve(&settings)?;
     let engines = Arc::new(engines);
@@ -109,8 +127,8 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         (access.listen, directory::admin(&settings, access, directory.clone(), standing))
     });
     let (http, keys) = (settings.http, directory.keys().clone());
-    let service =
-        Arc::new(Service { settings: http.clone(), keys, gateway, metrics, refresh: Box::new(refresh) });
+    let refresh = Box::new(refresh);
+    let service = Arc::new(Service { settings: http.clone(), keys, gateway, idempotency, metrics, refresh });
     let mut bound = vec![(http::bind(http.listen)?, http::api(&service))];
     if let Some(address) = http.metrics_listen {
         bound.push((http::bind(address)?, http::monitoring(&service)));
@@ -132,13 +150,11 @@ fn declared(directory: &Directory) -> Vec<AccountId> {
 
 async fn open_ledger(
     settings: &Settings,
-    keys: &Directory,
     database: &Database,
-    metrics: &Arc<Metrics>,
+    keys: &Directory,
+    observer: Arc<dyn ledger::Observer>,
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
-    let named = declared(keys).into_iter().collect();
-    let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Watcher { metrics: metrics.clone(), named });
     let (journal, terms) = (database.journal(), keys.book().terms());
     Ok(Ledger::open(work, journal, observer, settings.ledger, &terms, Timestamp::now()).await?)
 }

@@ -1,5 +1,6 @@
 //! Wiring: settings in, a running server out; and the verbs of the command line.
 
+mod alerts;
 mod build;
 mod check;
 mod command;

@@ -4,29 +4,39 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ledger::{About, Closed, Entry, Ledger, Observer};
+use crate::ledger::{About, AccountId, Closed, Entry, Ledger, Observer, Warning};
 use crate::metrics::{Metrics, OTHER};
-use crate::units::{AccountId, Money, Timestamp};
+use crate::units::{Money, Timestamp};
 
+use super::alerts::Alerts;
 use super::models::Watched;
 
-/// Passes on to Prometheus what the ledger does: its commits, and the money that it posts, whoever resolved it.
+/// Passes on what the ledger does, whoever asked it to: to Prometheus its commits, the money that it posts and the
+/// limits that are nearly used up; to the operator's webhook what somebody should look at.
 pub(super) struct Watcher {
     pub(super) metrics: Arc<Metrics>,
-    /// The accounts that have a name in metrics; all others share one.
-    pub(super) named: HashSet<AccountId>,
+    pub(super) alerts: Alerts,
+    /// Accounts that the configuration names; series have no others.
+    pub(super) declared: HashSet<AccountId>,
 }
 
 impl Observer for Watcher {
     fn resolved(&self, closed: &Closed) {
         let Some(Entry::Resolved(resolved)) = closed.entries.last() else { return };
         let model = resolved.about.model.as_deref().unwrap_or("none");
+        let is_declared = self.declared.contains(&resolved.account);
+        let account = if is_declared { resolved.account.as_str() } else { OTHER };
         let money = &self.metrics.money;
-        let account = self.named.get(&resolved.account).map_or(OTHER, AccountId::as_str);
         money.spent.with_label_values(&[model, account]).inc_by(closed.spent.money.as_dollars());
         if closed.overrun.money > Money::ZERO {
             money.overrun.with_label_values(&[model]).inc_by(closed.overrun.money.as_dollars());
+            self.alerts.overrun(resolved.account.as_str(), closed);
         }
+    }
+
+    fn warned(&self, warning: &Warning) {
+        self.metrics.money.warnings.with_label_values(&[&warning.line.limit.kind()]).inc();
+        self.alerts.warned(warning);
     }
 
     fn committed(&self, _: usize, took: Duration) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{self, Settings};
 
@@ -45,35 +45,43 @@ async fn run(settings: Settings) -> Result<bool, BuildError> {
     }
     let invitation = app.invitation();
     tracing::info!(models = %app.models(), open = app.is_open(), "ready");
+    // Whoever was answered may send a signal: from the first answer on it must not kill.
+    let mut ends = Ends::new().map_err(BuildError::Signals)?;
     let running = app.start();
     if let Some(invitation) = invitation {
         tracing::info!("try it: {invitation}");
     }
-    let signals = signalled().await;
-    if let Err(error) = &signals {
-        tracing::error!(%error, "signals cannot be received");
-    }
-    Ok(stop(&running, drain).await)
+    ends.next().await;
+    Ok(stop(&running, drain, ends).await)
 }
 
-/// Resolves at the first SIGTERM or SIGINT.
-async fn signalled() -> io::Result<()> {
-    let (mut term, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = interrupt.recv() => {}
+/// SIGTERM and SIGINT, which do not kill from here on.
+struct Ends {
+    term: Signal,
+    interrupt: Signal,
+}
+
+impl Ends {
+    fn new() -> io::Result<Ends> {
+        Ok(Ends { term: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
-    Ok(())
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
 
 /// New requests are refused, those that run may finish until the deadline or a second signal. What is cut off then
 /// is settled all the same; only what could not be written down is a bad end.
-async fn stop(running: &Running, drain: Duration) -> bool {
+async fn stop(running: &Running, drain: Duration, mut ends: Ends) -> bool {
     tracing::info!(tasks = running.work.running(), ?drain, "stopping; answers that run may finish");
     running.work.stop();
     let mut drained = tokio::select! {
         drained = running.work.drain(drain) => drained,
-        _ = signalled() => false,
+        () = ends.next() => false,
     };
     if !drained {
         tracing::warn!(

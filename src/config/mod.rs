@@ -6,9 +6,11 @@
 
 mod account;
 mod admin;
+mod alerts;
 mod backend;
 mod embedded;
 mod engine;
+mod idempotency;
 mod key;
 mod mistake;
 mod model;
@@ -22,6 +24,8 @@ mod storage;
 mod value;
 
 use std::path::{Path, PathBuf};
+
+use reqwest::Url;
 
 use crate::catalog::Catalog;
 use crate::tenant::{Declared, Tenant, Terms};
@@ -41,6 +45,8 @@ pub struct Settings {
     pub http: http::Settings,
     /// The life of a request.
     pub gateway: gateway::Settings,
+    /// What is remembered of requests with an idempotency key.
+    pub idempotency: crate::idempotency::Settings,
     /// How the ledger keeps up with its journal.
     pub ledger: crate::ledger::Settings,
     /// Where the ledger's journal is.
@@ -53,6 +59,8 @@ pub struct Settings {
     pub backends: Vec<Backend>,
     /// What accounts may spend, those of the tenants included.
     pub terms: Vec<Terms>,
+    /// Whom to tell of limits that are nearly used up, and of overruns.
+    pub webhook: Option<Url>,
     /// Who may call; open to everyone who reaches the address where empty, `first_key` is absent, no key was ever
     /// stored and none is required.
     pub tenants: Vec<Tenant>,
@@ -131,15 +139,18 @@ fn read(root: &Section<'_>) -> Settings {
     key::check_open(root, http.listen, keys_required || !tenants.is_empty() || first_key.is_some());
     let listeners: Vec<_> = [Some(http.listen), http.metrics_listen].into_iter().flatten().collect();
     let admin = admin::admin(root, &listeners);
+    let gateway = server::gateway(root);
     Settings {
         http,
-        gateway: server::gateway(root),
+        idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
+        gateway,
         ledger,
         storage,
         engine,
         catalog,
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
         terms: accounts.into_terms(),
+        webhook: alerts::webhook(root),
         tenants,
         keys_required,
         admin,

@@ -101,7 +101,8 @@ fn every_example_in_the_complete_file_works() {
 #[test]
 fn every_known_key_is_in_the_complete_file() {
     let mut unknown = String::new();
-    for section in ["server", "admin", "gateway", "ledger", "log", "engine", "keys"] {
+    for section in ["server", "admin", "gateway", "idempotency", "ledger", "alerts", "log", "engine", "keys"]
+    {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
     unknown +=
@@ -129,6 +130,21 @@ fn three_lines_serve_an_upstream() {
     assert_eq!(upstream.model, "some-model");
     assert_eq!(upstream.client.base_url, "http://127.0.0.1:8000/v1");
     assert!(settings.catalog.models["some-model"].prices.is_none());
+}
+
+#[test]
+fn what_still_runs_is_not_forgotten() {
+    let text = |keep| format!("[gateway]\ntime_max = '1h'\n[idempotency]\nkeep = '{keep}'\n");
+    check(
+        &text("10m"),
+        &[
+            "line 4: idempotency.keep: shorter than a request may run; write at least time_max of [gateway], or \"0s\" to \
+           switch idempotency off",
+        ],
+    );
+    for keep in ["1h", "0s"] {
+        load_text(&text(keep)).unwrap();
+    }
 }
 
 #[test]

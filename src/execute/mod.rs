@@ -4,8 +4,10 @@
 
 mod account;
 mod answer;
+mod meter;
 mod phases;
 mod run;
 
+pub use meter::Meter;
 pub use phases::{Phases, Step, Terms};
 pub use run::{Halt, Indexed, Job, Progress, run};

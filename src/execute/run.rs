@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece};
 use crate::chat::{Event, Finish, Request};
 
+use super::meter::{Due, Meter};
 use super::phases::{Phases, Step, Terms};
 
 /// One choice to be made.
@@ -52,12 +53,22 @@ pub struct Progress {
     pub first: Option<Instant>,
     /// When the first token of its answer came.
     pub first_answer: Option<Instant>,
+    /// What it has taken so far, for those who watch.
+    pub meter: Meter,
+    due: Due,
 }
 
 impl Progress {
     /// A choice that has not begun.
     pub fn new(terms: Terms) -> Progress {
-        Progress { phases: Phases::new(terms), first: None, first_answer: None }
+        let (meter, due) = (Meter::default(), Due::first());
+        Progress { phases: Phases::new(terms), first: None, first_answer: None, meter, due }
+    }
+
+    fn measure(&mut self) {
+        if self.due.is_now() {
+            self.meter.show(self.phases.spent());
+        }
     }
 
     fn note(&mut self, event: &Event) {
@@ -122,6 +133,7 @@ async fn run_part<T: From<Indexed>>(
             Timed::Came(piece) => progress.phases.on(piece?),
             Timed::Late(step) => return late(job, step, progress, events).await,
         };
+        progress.measure();
         match follow(job, step, progress, events).await? {
             Next::Piece => {}
             next => return Ok(next),

@@ -11,6 +11,7 @@ use crate::backend::Backend;
 use crate::catalog::{Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route};
 use crate::chat::Request;
 use crate::estimate;
+use crate::idempotency::Ticket;
 use crate::ledger::{About, Claim, IfAbandoned, Ledger, Line, Refused, Reservation};
 use crate::metrics::{Metrics, OTHER};
 use crate::plan;
@@ -22,7 +23,7 @@ use super::flying::Flying;
 use super::{Flight, Refusal, Settings, about, needs, scope};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
-const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
+pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 
 /// The gateway. Clones share it.
 #[derive(Debug, Clone)]
@@ -96,14 +97,20 @@ impl Gateway {
         !self.parts.tasks.is_stopping() && !self.parts.ledger.stats().stalled
     }
 
-    /// Decides about a request, sets its worst case aside, and lets it fly.
+    /// Decides about a request, sets its worst case aside, and lets it fly. The `ticket` of its idempotency
+    /// key is begun before anything is sent, and let go where it is refused.
     ///
     /// # Errors
     /// When no offer serves it or its account does not allow one; nothing is reserved then.
-    pub fn admit(&self, tenant: &Tenant, request: Request) -> Result<Flight, Refusal> {
+    pub fn admit(
+        &self,
+        tenant: &Tenant,
+        request: Request,
+        ticket: Option<Ticket>,
+    ) -> Result<Flight, Refusal> {
         let arrived = Instant::now();
         let route = self.route_label(&request.model);
-        let admitted = self.decide(tenant, request, arrived);
+        let admitted = self.decide(tenant, request, ticket, arrived);
         if let Err(refusal) = &admitted {
             let metrics = &self.parts.metrics;
             metrics.requests.total.with_label_values(&[&*route, "none", "refused"]).inc();
@@ -112,7 +119,13 @@ impl Gateway {
         admitted
     }
 
-    fn decide(&self, tenant: &Tenant, request: Request, arrived: Instant) -> Result<Flight, Refusal> {
+    fn decide(
+        &self,
+        tenant: &Tenant,
+        request: Request,
+        ticket: Option<Ticket>,
+        arrived: Instant,
+    ) -> Result<Flight, Refusal> {
         if self.parts.tasks.is_stopping() {
             return Err(Refusal::Stopping);
         }
@@ -134,6 +147,7 @@ impl Gateway {
             parts: self.parts.clone(),
             route: self.route_label(&considered.route.name),
             id,
+            ticket,
             request: considered.request,
             demand: considered.demand,
             market: considered.market,
@@ -252,6 +266,7 @@ fn limit_label(refusal: &Refusal) -> String {
         Refusal::TooManyChoices { .. } => "choices".to_owned(),
         Refusal::Overloaded { .. } | Refusal::Stopping => "flights".to_owned(),
         Refusal::Spent(_) | Refusal::Ledger(_) => "ledger".to_owned(),
+        Refusal::Idempotency(_) => "idempotency".to_owned(),
         Refusal::Failed(failure) => failure.fault.word().to_owned(),
     }
 }

@@ -54,6 +54,11 @@ impl Books {
         true
     }
 
+    /// Notes what the running offer has taken so far and what was lost before.
+    pub(super) fn meter(&self, cost: Money, spent: &[Spent]) {
+        self.reservation.meter(cost + self.lost.cost, thought(spent) + self.lost.thinking);
+    }
+
     /// How many attempts were given up.
     pub(super) fn attempts(&self) -> u32 {
         self.lost.attempts

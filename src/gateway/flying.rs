@@ -1,5 +1,6 @@
 //! A flight from the inside: runs the offers, and settles whatever happens.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,12 @@ use tokio::time::Instant;
 use crate::backend::{Failure, Fault};
 use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Spent};
 use crate::chat::{Finish, Request};
-use crate::execute::{Halt, Job, Progress, Terms, run};
+use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
+use crate::idempotency::Ticket;
 use crate::ledger::{Reservation, SettlementDetail};
-use crate::units::{Money, RequestId, Tokens};
+use crate::units::{Money, RequestId, Timestamp, Tokens};
 
-use super::admit::Parts;
+use super::admit::{EXPIRY_MARGIN, Parts};
 use super::books::Books;
 use super::observe::{self, Landed};
 use super::{Receipt, Refusal, Report, Settled};
@@ -24,6 +26,7 @@ pub(super) struct Flying {
     pub(super) parts: Arc<Parts>,
     pub(super) route: Arc<str>,
     pub(super) id: RequestId,
+    pub(super) ticket: Option<Ticket>,
     pub(super) request: Arc<Request>,
     pub(super) demand: Demand,
     pub(super) market: Market,
@@ -56,11 +59,11 @@ impl Landing {
 impl Flying {
     /// Runs to the end and reports it. The reservation is resolved on every way out.
     pub(super) async fn fly(self, mut reservation: Reservation, reports: mpsc::Sender<Report>) {
-        if let Err(error) = reservation.dispatch().await {
-            tracing::error!(request = %self.id, error = &error as &dyn std::error::Error, "not dispatched");
+        if let Err(refusal) = self.depart(&mut reservation).await {
+            tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
             reservation.void();
             observe::request(&self, "none", "refused");
-            let _ = reports.send(Report::Failed(Refusal::Ledger(error))).await;
+            let _ = reports.send(Report::Failed(refusal)).await;
             return;
         }
         let mut books = Books::new(reservation, self.plan.best.worst, self.request.budget.cost);
@@ -68,7 +71,7 @@ impl Flying {
         let mut offer = &self.plan.best;
         loop {
             let mut progress = self.prepare(offer);
-            let landing = self.run(offer, &mut progress, &reports).await;
+            let landing = self.run(offer, &mut progress, &books, &reports).await;
             let next = match &landing {
                 Landing::Failed(failure) if may_fall_back(failure, &progress) => fallbacks.next(),
                 _ => None,
@@ -85,8 +88,28 @@ impl Flying {
         }
     }
 
+    /// Makes durable what must be before anything is sent. The idempotency key goes first: a crash in between costs the
+    /// caller an answer, never a second charge.
+    async fn depart(&self, reservation: &mut Reservation) -> Result<(), Refusal> {
+        let Some(ticket) = &self.ticket else {
+            return reservation.dispatch().await.map_err(Refusal::Ledger);
+        };
+        let now = Timestamp::now();
+        let until = now + self.deadline.saturating_duration_since(Instant::now()) + EXPIRY_MARGIN;
+        ticket.begin(self.id, now, until).await?;
+        reservation.dispatch().await.map_err(Refusal::Ledger)?;
+        ticket.sent();
+        Ok(())
+    }
+
     /// Runs every choice of an offer at once, until all have ended, one has failed, or the caller is gone.
-    async fn run(&self, offer: &Offer, progress: &mut [Progress], reports: &mpsc::Sender<Report>) -> Landing {
+    async fn run(
+        &self,
+        offer: &Offer,
+        progress: &mut [Progress],
+        books: &Books,
+        reports: &mpsc::Sender<Report>,
+    ) -> Landing {
         let Some(backend) = self.parts.backends.get(&offer.model) else {
             return Landing::Failed(Failure::new(Fault::Backend, "no backend serves it").unsent());
         };
@@ -102,6 +125,7 @@ impl Flying {
                 cut_before: self.cut_before(offer),
             })
             .collect();
+        let meters: Vec<Meter> = progress.iter().map(|choice| choice.meter.clone()).collect();
         let runs = jobs.iter().zip(progress).map(|(job, progress)| run(job, progress, reports));
         tokio::select! {
             biased;
@@ -111,6 +135,16 @@ impl Flying {
                 Err(Halt::HungUp) => Landing::HungUp,
                 Err(Halt::Failed(failure)) => Landing::Failed(failure),
             },
+            never = self.meter(offer, &meters, books) => match never {},
+        }
+    }
+
+    /// Notes in the ledger, now and then, what a long run has taken so far.
+    async fn meter(&self, offer: &Offer, meters: &[Meter], books: &Books) -> Infallible {
+        loop {
+            tokio::time::sleep(self.parts.settings.meter_every).await;
+            let spent: Vec<Spent> = meters.iter().map(Meter::read).collect();
+            books.meter(self.cost(offer, &spent), &spent);
         }
     }
 
@@ -195,6 +229,11 @@ impl Flying {
         let (attempts, reserved) = (books.attempts(), books.reserved());
         let detail = detail(&spent, landing.word());
         let cost = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings).await;
+        let used_nothing = cost == Money::ZERO && spent.iter().all(|spent| spent.thought() == Tokens::ZERO);
+        match (&self.ticket, &landing) {
+            (Some(ticket), Landing::Failed(_) | Landing::HungUp) if used_nothing => ticket.cost_nothing(),
+            _ => {}
+        }
         observe::landed(self, &Landed { offer, progress, spent: &spent, outcome: landing.word() });
         let report = match landing {
             Landing::HungUp => return,

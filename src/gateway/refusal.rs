@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::backend::Failure;
-use crate::{ledger, plan};
+use crate::{idempotency, ledger, plan};
 
 /// Why a request is not served.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,9 @@ pub enum Refusal {
     /// The ledger cannot make anything durable now.
     #[error("the ledger cannot record new requests right now; try again shortly")]
     Ledger(#[source] ledger::LedgerError),
+    /// Its idempotency key could not be begun: nothing was sent.
+    #[error(transparent)]
+    Idempotency(#[from] idempotency::BeginError),
     /// Too much is in flight.
     #[error("too many requests are in flight; try again shortly")]
     Overloaded {

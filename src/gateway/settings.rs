@@ -9,6 +9,8 @@ pub struct Settings {
     pub time_max: Duration,
     /// How long the last chunk waits for its settlement to be durable.
     pub settle_patience: Duration,
+    /// How often a long run is noted in the ledger, for the case that nobody comes back to settle it.
+    pub meter_every: Duration,
     /// How many events a slow caller may be behind before its backend is paused.
     pub events_max: usize,
     /// The most choices (`n`) of one request.

@@ -8,13 +8,15 @@ use axum::http::{HeaderMap, HeaderValue, Request, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::gateway::{Flight, Receipt, Report};
+use crate::idempotency::Ticket;
 use crate::tenant::Tenant;
 use crate::units::Timestamp;
 
 use super::error::Problem;
 use super::openai::{Chunks, LOST, Look, Said, Wanted, completion, read, stream};
+use super::repeat::{Kept, Turn};
 use super::router::Service;
-use super::{auth, body, headers};
+use super::{auth, body, headers, repeat};
 
 /// Answers a chat completion, as one object or as events.
 pub(super) async fn completions(
@@ -26,19 +28,28 @@ pub(super) async fn completions(
     let tenant = auth::tenant(&service.keys, &parts.headers)?;
     let body = body::read(&parts.headers, body, &service.settings).await?;
     let (request, wanted) = read(&body, &parts.headers, &service.settings.efforts)?;
-    let flight = match service.gateway.admit(&tenant, request) {
+    let ticket = match repeat::turn(&service, &tenant, &parts.headers, &body).await? {
+        Turn::Run(ticket) => ticket,
+        Turn::Said(response) => return Ok(with_limits(&service, &tenant, response)),
+    };
+    let flight = match service.gateway.admit(&tenant, request, ticket.clone()) {
         Ok(flight) => flight,
         Err(refusal) => return Ok(with_limits(&service, &tenant, Problem::from(refusal).into_response())),
     };
     let id = flight.id();
     let look = Look { thoughts: wanted.thoughts, mirror: service.settings.mirror_reasoning };
     let answered = match wanted.stream {
-        true => streamed(&service, flight, created, wanted, look).await,
+        true => streamed(&service, flight, created, wanted, look, ticket.clone()).await,
         false => whole(flight, created, look).await,
     };
-    let mut response = with_limits(&service, &tenant, answered.unwrap_or_else(IntoResponse::into_response));
+    let is_to_come = wanted.stream && answered.is_ok();
+    let mut response = answered.unwrap_or_else(IntoResponse::into_response);
     headers::request_id(response.headers_mut(), id);
-    Ok(response)
+    // A stream keeps itself, when it ends.
+    if let (Some(ticket), false) = (ticket, is_to_come) {
+        response = repeat::keep(&ticket, response).await;
+    }
+    Ok(with_limits(&service, &tenant, response))
 }
 
 /// The status is decided by the first report; a long silence decides for 200, so that comments can be sent.
@@ -48,6 +59,7 @@ async fn streamed(
     created: Timestamp,
     wanted: Wanted,
     look: Look,
+    ticket: Option<Ticket>,
 ) -> Result<Response, Problem> {
     let heartbeat = service.settings.heartbeat;
     let first = match tokio::time::timeout(heartbeat, flight.next()).await {
@@ -62,7 +74,9 @@ async fn streamed(
     more.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     more.insert(header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     headers::reserved(&mut more, flight.reserved());
-    Ok((more, stream(flight, first, chunks, heartbeat)).into_response())
+    headers::request_id(&mut more, flight.id());
+    let kept = ticket.map(|ticket| Kept::new(ticket, &more));
+    Ok((more, stream(flight, first, chunks, heartbeat, kept)).into_response())
 }
 
 async fn whole(mut flight: Flight, created: Timestamp, look: Look) -> Result<Response, Problem> {

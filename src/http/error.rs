@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::backend::{Failure, Fault};
 use crate::gateway::Refusal;
+use crate::idempotency::BeginError;
 use crate::ledger::{Refused, Shortfall};
 use crate::plan;
 use crate::tenant::KeyRefused;
@@ -92,7 +93,7 @@ impl Problem {
     }
 
     /// 409: what is there stands against it.
-    fn conflict(message: String, code: &'static str) -> Problem {
+    fn standing(message: String, code: &'static str) -> Problem {
         Problem::new(StatusCode::CONFLICT, "invalid_request_error", message).code(code)
     }
 
@@ -101,6 +102,29 @@ impl Problem {
         let message = "the content type must be application/toml";
         Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
             .code("unsupported_media_type")
+    }
+
+    /// 409 that passes by itself: the request that uses the same idempotency key still runs.
+    pub(super) fn in_flight() -> Problem {
+        let message = "a request with this idempotency key is in flight; ask again in a moment";
+        let mut problem = Problem::conflict("idempotency_in_flight", message);
+        problem.0.final_word = false;
+        problem.0.retry_after = Some(Duration::from_secs(1));
+        problem
+    }
+
+    /// 409 that another try does not change.
+    pub(super) fn conflict(code: &'static str, message: impl Into<String>) -> Problem {
+        let mut problem = Problem::new(StatusCode::CONFLICT, "idempotency_error", message).code(code);
+        problem.0.final_word = true;
+        problem
+    }
+
+    /// 422: the key stands for something else.
+    pub(super) fn reused() -> Problem {
+        let message = "this idempotency key was used for another request; choose a new one for a new request";
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_error", message)
+            .code("idempotency_key_reused")
     }
 
     /// 500: our own mistake. The log has it under the id that the caller is given.
@@ -165,7 +189,8 @@ impl Problem {
         problem
     }
 
-    fn overloaded(message: String, retry_after: Duration) -> Problem {
+    /// 503.
+    pub(super) fn overloaded(message: String, retry_after: Duration) -> Problem {
         let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message);
         let mut problem = problem.code("overloaded");
         problem.0.retry_after = Some(retry_after);
@@ -205,6 +230,10 @@ impl From<Refusal> for Problem {
             Refusal::Spent(Refused::Shortfall(shortfall)) => shortfall.into(),
             Refusal::Spent(Refused::TooLarge) => Problem::invalid(None, message).code("budget_too_large"),
             Refusal::Spent(_) | Refusal::Ledger(_) => Problem::overloaded(message, Duration::from_secs(5)),
+            Refusal::Idempotency(BeginError::Taken) => Problem::in_flight(),
+            Refusal::Idempotency(BeginError::Store(_)) => {
+                Problem::overloaded(message, Duration::from_secs(5))
+            }
             Refusal::Overloaded { retry_after } => Problem::overloaded(message, retry_after),
             Refusal::Stopping => Problem::overloaded(message, Duration::from_secs(1)),
             Refusal::Failed(failure) => failure.into(),
@@ -217,13 +246,13 @@ impl From<KeyRefused> for Problem {
         let message = refused.to_string();
         match refused {
             KeyRefused::Unknown(_) | KeyRefused::UnknownAccount(_) => Problem::not_found(message),
-            KeyRefused::Declared(_) => Problem::conflict(message, "declared_in_configuration"),
-            KeyRefused::Exists(_) => Problem::conflict(message, "already_exists"),
-            KeyRefused::Revoked(_) => Problem::conflict(message, "revoked"),
+            KeyRefused::Declared(_) => Problem::standing(message, "declared_in_configuration"),
+            KeyRefused::Exists(_) => Problem::standing(message, "already_exists"),
+            KeyRefused::Revoked(_) => Problem::standing(message, "revoked"),
             KeyRefused::Replaced(_) | KeyRefused::SameSecret(..) => {
-                Problem::conflict(message, "secret_in_use")
+                Problem::standing(message, "secret_in_use")
             }
-            KeyRefused::Several(_) => Problem::conflict(message, "conflict"),
+            KeyRefused::Several(_) => Problem::standing(message, "conflict"),
             KeyRefused::Keys(_) | KeyRefused::Secret(_) => Problem::internal(RequestId::new(), &message),
             KeyRefused::Store(error) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "keys could not be kept");

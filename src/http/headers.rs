@@ -10,13 +10,22 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const NAME: HeaderName = HeaderName::from_static("x-ratelimit-name");
-const COST: HeaderName = HeaderName::from_static("x-cost-usd");
+/// What it cost.
+pub(super) const COST: HeaderName = HeaderName::from_static("x-cost-usd");
 const RESERVED: HeaderName = HeaderName::from_static("x-reserved-usd");
 
 fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }
+}
+
+/// Those that are text, as text.
+pub(super) fn text(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |(name, value): (&HeaderName, &HeaderValue)| {
+        Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+    };
+    headers.iter().filter_map(text).collect()
 }
 
 /// The request's id.

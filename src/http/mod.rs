@@ -12,6 +12,7 @@ mod fields;
 mod headers;
 mod openai;
 mod pages;
+mod repeat;
 mod router;
 mod server;
 mod settings;

@@ -13,6 +13,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
 use crate::gateway::Gateway;
+use crate::idempotency::Idempotency;
 use crate::metrics::Metrics;
 use crate::tenant::Keys;
 use crate::units::RequestId;
@@ -28,6 +29,8 @@ pub struct Service {
     pub keys: Keys,
     /// Who answers.
     pub gateway: Gateway,
+    /// What was answered under callers' own keys.
+    pub idempotency: Idempotency,
     /// What Prometheus sees.
     pub metrics: Arc<Metrics>,
     /// Brings the series up to date that are read rather than counted, before they are shown.

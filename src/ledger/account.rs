@@ -50,10 +50,15 @@ impl Account {
         self.is_declared
     }
 
+    /// Opens the windows that hold `now`. Facets roll when they are next asked for; once a minute those are forgotten
+    /// of which no limit's window remembers anything, or every end user who ever called would stay.
     pub(super) fn roll(&mut self, now: Timestamp) {
-        self.whole.roll(now, &self.zone);
-        for tallies in self.facets.values_mut() {
-            tallies.roll(now, &self.zone);
+        if self.whole.roll(now, &self.zone) {
+            let limits = &self.limits;
+            self.facets.retain(|facet, tallies| {
+                let mut theirs = limits.iter().filter(|limit| limit.scope.covers(facet));
+                theirs.any(|limit| tallies.remembers(limit.window, now))
+            });
         }
     }
 
@@ -200,6 +205,11 @@ impl Account {
             self.overrun += spent.overrun;
             self.settled += spent.settled;
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn facets(&self) -> usize {
+        self.facets.len()
     }
 
     pub(super) fn totals(&self, account: AccountId, now: Timestamp) -> Totals {

@@ -75,7 +75,7 @@ impl Accounts {
             let (account, scopes) = self.tree.declare(terms);
             let mine = self.open.values().filter(|open| terms.account.holds(&open.row.account));
             for open in mine.filter(|_| !scopes.is_empty()) {
-                account.adopt(&scopes, &open.about, open.held, open.row.admitted);
+                account.adopt(&scopes, &open.row.about, open.held, open.row.admitted);
             }
         }
     }
@@ -124,8 +124,9 @@ impl Accounts {
         if !self.tree.is_declared(open.place) {
             return Err(Refused::NoAccount(open.row.account.clone()).into());
         }
-        let about = About { model: model.or(open.about.model.as_ref()).cloned(), ..open.about.clone() };
-        let (own, before, admitted) = (&open.row.account, Some((&open.about, open.held)), open.row.admitted);
+        let before = &open.row.about;
+        let about = About { model: model.or(before.model.as_ref()).cloned(), ..before.clone() };
+        let (own, before, admitted) = (&open.row.account, Some((before, open.held)), open.row.admitted);
         let wish = Wish { own, before, about: &about, more, admitted };
         let warnings = self.tree.grant(open.place, &wish, self.latest)?;
         Ok(Extension { entry: open.extend(more, about), warnings })
@@ -191,9 +192,11 @@ impl Accounts {
 
     fn resolve(&mut self, id: RequestId, close: impl FnOnce(Open) -> Closed) -> Option<Closed> {
         let open = self.open.remove(&id)?;
-        let (place, about, admitted, held) = (open.place, open.about.clone(), open.row.admitted, open.held);
+        let (place, admitted, held) = (open.place, open.row.admitted, open.held);
         let closed = close(open);
-        self.tree.lineage(place, |account| account.resolve(&about, admitted, held, closed.spent, closed.how));
+        self.tree.lineage(place, |account| {
+            account.resolve(&closed.about, admitted, held, closed.spent, closed.how);
+        });
         Some(closed)
     }
 
@@ -226,6 +229,12 @@ impl Accounts {
     /// All that is set aside for open reservations.
     pub fn reserved(&self) -> Amounts {
         self.open.values().fold(Amounts::ZERO, |sum, open| sum + open.held)
+    }
+
+    /// How many models, users and tags are counted.
+    #[cfg(test)]
+    pub(super) fn facets(&self) -> usize {
+        self.tree.facets()
     }
 
     fn tick(&mut self, now: Timestamp) -> Timestamp {

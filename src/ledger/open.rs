@@ -20,12 +20,10 @@ pub(super) enum Stage {
 /// An open reservation.
 #[derive(Debug)]
 pub(super) struct Open {
-    /// Its row in the journal; `held` in it is what was set aside until the dispatch.
+    /// Its row in the journal; `held` in it is what was set aside until the dispatch, `about` follows its model.
     pub(super) row: Dispatched,
     /// Where its account stands.
     pub(super) place: Place,
-    /// What it is about now; another model may have taken over since the dispatch.
-    pub(super) about: About,
     /// All that is set aside, extensions included.
     pub(super) held: Amounts,
     pub(super) expires: Timestamp,
@@ -58,7 +56,7 @@ impl Open {
         let row = Dispatched {
             id,
             account,
-            about: about.clone(),
+            about,
             held,
             prices,
             if_abandoned,
@@ -66,7 +64,7 @@ impl Open {
             admitted: now,
             expires,
         };
-        Open { row, place, about, held, expires, stage: Stage::Reserved, step: 0, metered: None }
+        Open { row, place, held, expires, stage: Stage::Reserved, step: 0, metered: None }
     }
 
     pub(super) fn dispatch(&mut self) -> Entry {
@@ -79,13 +77,12 @@ impl Open {
 
     pub(super) fn extend(&mut self, more: Amounts, about: About) -> Option<Entry> {
         self.held += more;
-        self.about = about;
+        self.row.about = about;
         if self.stage == Stage::Reserved {
-            self.row.about = self.about.clone();
             return None;
         }
         self.step += 1;
-        let model = self.about.model.clone();
+        let model = self.row.about.model.clone();
         Some(Entry::Extended(Extended { id: self.row.id, step: self.step, more, model }))
     }
 
@@ -131,11 +128,11 @@ impl Open {
             entries.push(self.dispatch());
         }
         if self.stage != Stage::Reserved {
-            let (account, admitted, about) = (self.row.account, self.row.admitted, self.about.clone());
+            let (account, admitted, about) = (self.row.account, self.row.admitted, self.row.about.clone());
             let resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
             entries.push(Entry::Resolved(resolved));
         }
-        Closed { id, about: self.about, how, spent, overrun, entries }
+        Closed { id, about: self.row.about, how, spent, overrun, entries }
     }
 }
 

@@ -68,10 +68,10 @@ impl Tally {
 }
 
 impl Tallies {
-    /// Forgets windows that are over and opens those that hold `now`.
-    pub(super) fn roll(&mut self, now: Timestamp, zone: &Zone) {
+    /// Forgets windows that are over and opens those that hold `now`; false where there was nothing to do.
+    pub(super) fn roll(&mut self, now: Timestamp, zone: &Zone) -> bool {
         if !self.list.is_empty() && self.due.is_none_or(|due| now < due) {
-            return;
+            return false;
         }
         self.list.retain(|tally| tally.open > 0 || tally.holds(now));
         for window in WINDOWS {
@@ -80,6 +80,13 @@ impl Tallies {
             }
         }
         self.due = self.list.iter().filter(|tally| tally.holds(now)).filter_map(|tally| tally.end).min();
+        true
+    }
+
+    /// True where something is open, or was spent in the window of that length that holds `now`.
+    pub(super) fn remembers(&self, window: Window, now: Timestamp) -> bool {
+        let spent = self.at(window, now).is_some_and(|tally| tally.spent != Amounts::ZERO);
+        spent || self.list.iter().any(|tally| tally.open > 0)
     }
 
     /// The window of that length that holds a moment.

@@ -114,6 +114,11 @@ impl Tree {
         lines.collect()
     }
 
+    #[cfg(test)]
+    pub(super) fn facets(&self) -> usize {
+        self.nodes.iter().map(|node| node.account.facets()).sum()
+    }
+
     /// Every account over all time, by name.
     pub(super) fn totals(&self, now: Timestamp) -> Vec<Totals> {
         let totals = self.nodes.iter().map(|node| node.account.totals(node.id.clone(), now));

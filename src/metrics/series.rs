@@ -20,6 +20,7 @@ pub struct Requests {
     pub refusals: IntCounterVec,
     pub fallbacks: IntCounterVec,
     pub rescues: IntCounterVec,
+    pub idempotency: IntCounterVec,
     pub success_predicted: HistogramVec,
     pub connections: IntGauge,
 }
@@ -42,6 +43,7 @@ pub struct Money {
     pub spent: CounterVec,
     pub overrun: CounterVec,
     pub left: GaugeVec,
+    pub warnings: IntCounterVec,
 }
 
 /// What the models' backends do.
@@ -103,6 +105,11 @@ impl Requests {
                 "Empty answers tried again with the least thinking",
                 model,
             )?,
+            idempotency: make.counts(
+                "idempotency_total",
+                "Requests with an idempotency key, by what there was under it",
+                &["outcome"],
+            )?,
             success_predicted: make.spreads(
                 "success_predicted",
                 "Predicted chance of a right answer",
@@ -147,6 +154,11 @@ impl Money {
                 "budget_left_ratio",
                 "What is left of a declared tenant's tightest limit, 0 to 1",
                 &["tenant"],
+            )?,
+            warnings: make.counts(
+                "limit_warnings_total",
+                "Limits that reached their warning threshold, by the kind of limit",
+                &["limit"],
             )?,
         })
     }

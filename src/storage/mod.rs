@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 pub use error::StorageError;
 pub use settings::{Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Sqlite, SqliteJournal, SqliteKeyStore};
+pub use sqlite::{Sqlite, SqliteAnswers, SqliteJournal, SqliteKeyStore};
 
+use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Journal, MemoryJournal};
 use crate::tenant::{KeyStore, MemoryKeyStore};
 
@@ -50,6 +51,14 @@ impl Database {
         match self {
             Database::Memory => Arc::new(MemoryKeyStore::default()),
             Database::Sqlite(database) => Arc::new(SqliteKeyStore::new(database.clone())),
+        }
+    }
+
+    /// What idempotency keys stand for.
+    pub fn answers(&self) -> Arc<dyn Answers> {
+        match self {
+            Database::Memory => Arc::new(MemoryAnswers::default()),
+            Database::Sqlite(database) => Arc::new(SqliteAnswers::new(database.clone())),
         }
     }
 }

@@ -23,6 +23,12 @@ impl Timestamp {
     pub fn as_seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
+
+    /// So long before.
+    #[must_use]
+    pub fn before(self, long: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_sub(i64::try_from(long.as_millis()).unwrap_or(i64::MAX)))
+    }
 }
 
 impl Add<Duration> for Timestamp {

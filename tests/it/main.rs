@@ -11,8 +11,10 @@
 
 mod access;
 mod budgets;
+mod crash;
 mod hanging_up;
 mod harness;
+mod idempotency;
 mod keys;
 mod layers;
 mod llamacpp;

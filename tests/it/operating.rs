@@ -88,7 +88,7 @@ async fn sigterm_finishes_what_runs_and_ends_well() {
 }
 
 /// Upstream that takes a request and never answers it; tells of the first one.
-fn silent_upstream() -> (String, Receiver<TcpStream>) {
+pub(crate) fn silent_upstream() -> (String, Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let (tell, told) = sync_channel(1);
@@ -218,7 +218,7 @@ async fn prometheus_sees_what_the_ledger_has() {
 }
 
 /// Prometheus' own linter has nothing to say against the page.
-fn promtool(metrics: &str) {
+pub(crate) fn promtool(metrics: &str) {
     let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/.cache/promtool");
     let mut check = Command::new(tool)
         .args(["check", "metrics"])

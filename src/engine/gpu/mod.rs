@@ -36,6 +36,16 @@ pub enum DeviceKind {
     Cpu,
 }
 
+/// How a device likes a sum to be shared out. It decides between kernels, and so over a result's last bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grain {
+    /// Among the lanes of a subgroup or the threads of a workgroup, which meet at barriers: for GPUs.
+    Team,
+    /// Not at all: a lane does its own sum. For software drivers, where a barrier stops and restarts every
+    /// thread, and a reduction goes through the lanes one by one. Asks for subgroups of 8 lanes or more.
+    Lane,
+}
+
 /// How long a submission may take before the device counts as lost. A software driver may need seconds.
 const ANSWER_MAX: Duration = Duration::from_secs(120);
 
@@ -48,6 +58,7 @@ pub(crate) struct Gpu {
     pub(crate) binding_max: u64,
     /// The largest subgroup that the device may choose for a kernel.
     subgroup_max: u32,
+    pub(crate) grain: Grain,
     fault: Arc<Mutex<Option<EngineError>>>,
 }
 
@@ -74,9 +85,12 @@ impl Gpu {
         let (device, queue) = opened.map_err(|error| failed(error.to_string()))?;
         let fault = Arc::new(Mutex::new(None));
         watch(&device, &fault);
-        let subgroup_max = adapter.get_info().subgroup_max_size.max(4);
+        let subgroups = adapter.get_info();
+        let subgroup_max = subgroups.subgroup_max_size.max(4);
+        let software = info.kind == DeviceKind::Cpu && subgroups.subgroup_min_size >= 8;
+        let grain = if software { Grain::Lane } else { Grain::Team };
         let binding_max = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
-        Ok(Self { device, queue, info, binding_max, subgroup_max, fault })
+        Ok(Self { device, queue, info, binding_max, subgroup_max, grain, fault })
     }
 
     /// The first thing that went wrong on the device, if anything did. It stays.
@@ -174,6 +188,15 @@ fn watch(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>) {
             keep(&losses, EngineError::Lost(message));
         }
     });
+}
+
+/// The tests' device, told to work in another grain than its own.
+#[cfg(test)]
+pub(crate) fn shared_as(grain: Grain) -> Arc<Gpu> {
+    let gpu = shared();
+    let (device, queue, info) = (gpu.device.clone(), gpu.queue.clone(), gpu.info.clone());
+    let fault = Arc::clone(&gpu.fault);
+    Arc::new(Gpu { device, queue, info, grain, fault, ..*gpu })
 }
 
 /// One device for all tests: several at once would only fight for the same two cores.

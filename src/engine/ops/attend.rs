@@ -1,13 +1,24 @@
 //! Attention of each row over its own sequence's cached keys and values, groups of heads sharing theirs.
 
 use super::BLOCK;
-use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource};
+use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource};
 use crate::engine::shape::Shape;
 
 pub(crate) struct Attend {
     kernel: Kernel,
     heads: u32,
+    /// With [`Grain::Lane`], how many heads one lane does.
+    together: Option<u32>,
 }
+
+/// Lanes in a workgroup with [`Grain::Lane`]: a software driver goes through the motions for idle ones, too.
+const LANES: u32 = 8;
+
+/// Workgroups that fit side by side; more go below.
+const GRID_MAX: u32 = 65_535;
+
+/// Numbers of queries that one lane has room for.
+const LANE_MAX: u32 = 128;
 
 /// The buffers that one layer's run touches.
 pub(crate) struct Tied<'a> {
@@ -22,22 +33,29 @@ pub(crate) struct Tied<'a> {
 impl Attend {
     /// `blocks` is the length of a slot's table.
     pub(crate) fn new(gpu: &Gpu, shape: &Shape, blocks: u32) -> Self {
-        let constants = [
+        Self::with(gpu, gpu.grain, shape, blocks)
+    }
+
+    fn with(gpu: &Gpu, grain: Grain, shape: &Shape, blocks: u32) -> Self {
+        let together = together(grain, shape);
+        let mut constants = vec![
             ("HEADS", f64::from(shape.heads)),
             ("KV_HEADS", f64::from(shape.kv_heads)),
             ("HEAD_DIM", f64::from(shape.head_dim)),
             ("BLOCK", f64::from(BLOCK)),
             ("BLOCKS", f64::from(blocks)),
         ];
-        use Access::{Read, Write};
-        let source = KernelSource {
-            label: "attend",
-            wgsl: include_str!("attend.wgsl"),
-            constants: &constants,
-            bindings: &[Read, Read, Read, Read, Read, Write],
-            immediates: 1,
+        let (label, wgsl) = match together {
+            None => ("attend", include_str!("attend.wgsl")),
+            Some(heads) => {
+                constants.extend([("TOGETHER", f64::from(heads)), ("LANES", f64::from(LANES))]);
+                ("attend by lanes", include_str!("attend_lanes.wgsl"))
+            }
         };
-        Self { kernel: Kernel::new(gpu, &source), heads: shape.heads }
+        use Access::{Read, Write};
+        let bindings = &[Read, Read, Read, Read, Read, Write];
+        let source = KernelSource { label, wgsl, constants: &constants, bindings, immediates: 1 };
+        Self { kernel: Kernel::new(gpu, &source), heads: shape.heads, together }
     }
 
     pub(crate) fn bind(&self, gpu: &Gpu, tied: &Tied<'_>) -> wgpu::BindGroup {
@@ -45,8 +63,23 @@ impl Attend {
     }
 
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, bound: &wgpu::BindGroup, rows: u32) {
-        self.kernel.run(pass, bound, &[rows], (self.heads, rows));
+        let grid = match self.together {
+            None => (self.heads, rows),
+            Some(together) => {
+                let groups = (rows * (self.heads / together)).div_ceil(LANES);
+                (groups.min(GRID_MAX), groups.div_ceil(GRID_MAX))
+            }
+        };
+        self.kernel.run(pass, bound, &[rows], grid);
     }
+}
+
+/// How many heads one lane should do: all that share keys and values, where it has room for them. `None`
+/// where lanes should not do heads at all, or have no room for even one.
+fn together(grain: Grain, shape: &Shape) -> Option<u32> {
+    let sharing = shape.heads / shape.kv_heads;
+    let fitting = [sharing, 1].into_iter().find(|heads| heads * shape.head_dim <= LANE_MAX);
+    fitting.filter(|_| grain == Grain::Lane)
 }
 
 #[cfg(test)]
@@ -98,6 +131,11 @@ mod tests {
     }
 
     fn check(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
+        check_by(Grain::Team, heads, kv_heads, head_dim, rows);
+        check_by(Grain::Lane, heads, kv_heads, head_dim, rows);
+    }
+
+    fn check_by(grain: Grain, heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
         let gpu = shared();
         let shape = shape(heads, kv_heads, head_dim);
         // Two slots whose blocks are interleaved backwards through the pool.
@@ -107,7 +145,7 @@ mod tests {
         let x: Vec<f32> = numbers(1, count * shape.qkv()).iter().map(|v| v * 4.0).collect();
         let (keys, values) = (numbers(2, cache), numbers(3, cache));
         let y = gpu.buffer("y", u64::from(count * shape.queries()) * 4);
-        let attend = Attend::new(&gpu, &shape, TABLE);
+        let attend = Attend::with(&gpu, grain, &shape, TABLE);
         let bound = attend.bind(
             &gpu,
             &Tied {
@@ -144,6 +182,8 @@ mod tests {
         check(4, 1, 128, &rows);
         check(2, 1, 256, &rows[..1]);
         check(3, 3, 20, &rows);
+        check(8, 1, 16, &rows);
+        check(6, 2, 64, &rows);
         check(2, 2, 96, &rows);
     }
 

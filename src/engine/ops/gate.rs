@@ -24,7 +24,7 @@ impl Gate {
     }
 
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, bound: &wgpu::BindGroup, rows: u32) {
-        self.kernel.run(pass, bound, &[rows], (self.columns.div_ceil(WORKGROUP), rows));
+        self.kernel.run(pass, bound, &[rows], ((self.columns / 4).div_ceil(WORKGROUP), rows));
     }
 }
 

@@ -1,29 +1,36 @@
 //! Rows of activations times a matrix of weights, each as F32, F16 or `Q8_0`; activations stay f32.
 //!
 //! Two kernels differ only in how many tokens share one reading of the weights: one, for a
-//! sequence that runs alone, and four.
+//! sequence that runs alone, and four. `Q8_0` has such a pair for each [`Grain`].
 
 use std::sync::Arc;
 
 use crate::engine::gguf::Kind;
-use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource};
+use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource};
 use crate::engine::weights::Matrix;
 
 /// The kernels for one kind of weights.
 struct Pair {
     one: Kernel,
     four: Kernel,
+    grain: Grain,
 }
 
-/// The kernels, for every kind of weights.
-pub(crate) struct Matmul([Arc<Pair>; 3]);
+/// Rows that one subgroup, or with [`Grain::Lane`] one lane, computes.
+const ROWS: u32 = 4;
+
+/// Lanes in a workgroup with [`Grain::Lane`]: few, since a software driver goes through the motions for idle
+/// ones as well, and has more cores than a narrow matrix has larger groups.
+const LANES: u32 = 16;
+
+/// The kernels, for every kind of weights: those that store, then those that add.
+pub(crate) struct Matmul([[Arc<Pair>; 2]; 3]);
 
 /// A matrix tied to its input and output.
 pub(crate) struct Bound {
     calls: Vec<Call>,
     columns: u32,
     rows: u32,
-    add: bool,
 }
 
 struct Call {
@@ -34,19 +41,16 @@ struct Call {
 }
 
 impl Matmul {
+    /// The kernels of the device's own grain.
     pub(crate) fn new(gpu: &Gpu) -> Self {
-        let kernel = |kind: u8, tokens: u8| {
-            let constants = [("KIND", f64::from(kind)), ("COLS", f64::from(tokens))];
-            let source = KernelSource {
-                label: "matmul",
-                wgsl: include_str!("matmul.wgsl"),
-                constants: &constants,
-                bindings: &[Access::Read, Access::Read, Access::Read, Access::Write],
-                immediates: 6,
-            };
-            Kernel::new(gpu, &source)
-        };
-        Self([0, 1, 2].map(|kind| Arc::new(Pair { one: kernel(kind, 1), four: kernel(kind, 4) })))
+        Self::with(gpu, gpu.grain)
+    }
+
+    fn with(gpu: &Gpu, grain: Grain) -> Self {
+        // Only `Q8_0` has rows of whole blocks, which the lanes' kernel is made for.
+        let grain = |kind| if kind == 2 { grain } else { Grain::Team };
+        let pair = |kind, add| Arc::new(Pair::new(gpu, grain(kind), kind, add));
+        Self([0, 1, 2].map(|kind| [false, true].map(|add| pair(kind, add))))
     }
 
     /// `y = x · matrixᵀ`, or `y += x · matrixᵀ` with `add`.
@@ -59,23 +63,49 @@ impl Matmul {
         add: bool,
     ) -> Bound {
         let calls = matrix.parts.iter().map(|part| {
-            let kernels = match part.kind {
+            let [storing, adding] = match part.kind {
                 Kind::F32 => &self.0[0],
                 Kind::F16 => &self.0[1],
                 Kind::Q8_0 => &self.0[2],
             };
+            let kernels = if add { adding } else { storing };
             let group = kernels.one.bind(gpu, &[&part.numbers, &part.scales, x, y]);
             Call { kernels: Arc::clone(kernels), group, first: part.first, rows: part.rows }
         });
-        Bound { calls: calls.collect(), columns: matrix.columns, rows: matrix.rows, add }
+        Bound { calls: calls.collect(), columns: matrix.columns, rows: matrix.rows }
+    }
+}
+
+impl Pair {
+    fn new(gpu: &Gpu, grain: Grain, kind: u8, add: bool) -> Self {
+        let kernel = |tokens: u8| {
+            let (label, wgsl, own) = match grain {
+                Grain::Team => ("matmul", include_str!("matmul.wgsl"), ("KIND", f64::from(kind))),
+                Grain::Lane => {
+                    ("matmul by lanes", include_str!("matmul_lanes.wgsl"), ("LANES", f64::from(LANES)))
+                }
+            };
+            let constants = &[("COLS", f64::from(tokens)), ("ADD", f64::from(u8::from(add))), own];
+            let bindings = &[Access::Read, Access::Read, Access::Read, Access::Write];
+            Kernel::new(gpu, &KernelSource { label, wgsl, constants, bindings, immediates: 5 })
+        };
+        Self { one: kernel(1), four: kernel(4), grain }
+    }
+
+    /// Workgroups for so many rows.
+    fn groups(&self, gpu: &Gpu, rows: u32) -> u32 {
+        match self.grain {
+            Grain::Team => gpu.groups(rows.div_ceil(ROWS)),
+            Grain::Lane => rows.div_ceil(ROWS * LANES),
+        }
     }
 }
 
 impl Bound {
     pub(crate) fn run(&self, gpu: &Gpu, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
         for call in &self.calls {
-            let immediates = [call.rows, tokens, self.columns, self.rows, call.first, u32::from(self.add)];
-            let groups = gpu.groups(call.rows.div_ceil(4));
+            let immediates = [call.rows, tokens, self.columns, self.rows, call.first];
+            let groups = call.kernels.groups(gpu, call.rows);
             if tokens == 1 {
                 call.kernels.one.run(pass, &call.group, &immediates, (groups, 1));
             } else {
@@ -131,8 +161,20 @@ mod tests {
         crate::engine::weights::Part { kind, first, rows, numbers, scales }
     }
 
-    /// Multiplies and compares; returns the result's bits.
-    fn check(kind: Kind, columns: u32, rows: u32, tokens: u32, split: u32, add: bool) -> Vec<f32> {
+    /// Multiplies with the kernels of every grain and compares; returns the results.
+    fn check(kind: Kind, columns: u32, rows: u32, tokens: u32, split: u32, add: bool) -> [Vec<f32>; 2] {
+        [Grain::Team, Grain::Lane].map(|grain| check_by(grain, kind, columns, rows, tokens, split, add))
+    }
+
+    fn check_by(
+        grain: Grain,
+        kind: Kind,
+        columns: u32,
+        rows: u32,
+        tokens: u32,
+        split: u32,
+        add: bool,
+    ) -> Vec<f32> {
         let gpu = shared();
         let bytes = encode(kind, &numbers(5, columns * rows));
         let x = numbers(6, columns * tokens);
@@ -145,7 +187,8 @@ mod tests {
         }
         let matrix = Matrix { columns, rows, parts, bytes: 0 };
         let y = gpu.filled("y", &before);
-        let bound = Matmul::new(&gpu).bind(&gpu, &matrix, &gpu.filled("x", &x), &y, add);
+        let matmul = Matmul::with(&gpu, grain);
+        let bound = matmul.bind(&gpu, &matrix, &gpu.filled("x", &x), &y, add);
         submit(&gpu, |pass| bound.run(&gpu, pass, tokens));
         let got = gpu.read(&y, (rows * tokens) as usize).unwrap();
         let mut expected = reference(&decode(kind, &bytes), &x, columns as usize);
@@ -162,7 +205,7 @@ mod tests {
             [(Kind::F32, [4, 36, 100]), (Kind::F16, [8, 40, 264]), (Kind::Q8_0, [32, 96, 416])]
         {
             for columns in widths {
-                for (rows, tokens) in [(1, 1), (4, 2), (7, 1), (33, 5), (130, 9)] {
+                for (rows, tokens) in [(1, 1), (4, 2), (7, 1), (33, 5), (130, 9), (259, 3)] {
                     check(kind, columns, rows, tokens, 0, false);
                 }
             }
@@ -188,7 +231,9 @@ mod tests {
             for tokens in [2, 5] {
                 let among = check(kind, columns, 33, tokens, 0, false);
                 let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&alone), bits(&among[..33]), "{kind:?}, {tokens} tokens");
+                for (alone, among) in alone.iter().zip(&among) {
+                    assert_eq!(bits(alone), bits(&among[..33]), "{kind:?}, {tokens} tokens");
+                }
             }
         }
     }

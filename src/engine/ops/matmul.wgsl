@@ -1,10 +1,11 @@
 // y[t][first + r] (+)= sum over k of w[r][k] * x[t][k]. One subgroup computes 4 rows for COLS tokens: its
 // lanes share out the row's 16-byte words, and a fixed tree sums the lanes. Neither depends on how many
 // tokens or rows there are, so a token's result has the same bits in any batch.
-struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32, add: u32 }
+struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32 }
 var<immediate> i: Immediates;
 override KIND: u32;  // 0 F32, 1 F16, 2 Q8_0
 override COLS: u32;  // 1 or 4
+override ADD: bool;
 @group(0) @binding(0) var<storage, read> w: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
@@ -34,7 +35,7 @@ fn store(token: u32, row: u32, sums: vec4<f32>) {
   for (var r = 0u; r < 4u; r++) {
     if (row + r < i.rows) {
       let at = token * i.stride + i.first + row + r;
-      if (i.add == 1u) { y[at] += sums[r]; } else { y[at] = sums[r]; }
+      if (ADD) { y[at] += sums[r]; } else { y[at] = sums[r]; }
     }
   }
 }

@@ -4,10 +4,10 @@ var<immediate> i: Immediates;
 override COLUMNS: u32;
 override EPSILON: f32;
 override PICKED: bool;
-@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read> weight: array<f32>;
+@group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> weight: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> picks: array<vec2<u32>>;
-@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4<f32>>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup: u32,
@@ -17,13 +17,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
   if (row >= i.rows) { return; }
   var source = row;
   if (PICKED) { source = picks[row].x; }
+  let fours = COLUMNS / 4u;
   var sum = 0.0;
-  for (var c = lane; c < COLUMNS; c += lanes) {
-    let v = x[source * COLUMNS + c];
-    sum += v * v;
+  for (var c = lane; c < fours; c += lanes) {
+    let v = x[source * fours + c];
+    sum += dot(v, v);
   }
   let scale = 1.0 / sqrt(subgroupAdd(sum) / f32(COLUMNS) + EPSILON);
-  for (var c = lane; c < COLUMNS; c += lanes) {
-    y[row * COLUMNS + c] = x[source * COLUMNS + c] * scale * weight[c];
+  for (var c = lane; c < fours; c += lanes) {
+    y[row * fours + c] = x[source * fours + c] * scale * weight[c];
   }
 }

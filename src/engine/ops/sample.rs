@@ -4,7 +4,7 @@
 //! tokens tied with the last one kept), then one draw that depends on the seed, the slot's own count of
 //! tokens and the logits, never on the batch.
 
-use crate::engine::gpu::{Access, Gpu, Kernel, KernelSource};
+use crate::engine::gpu::{Access, Gpu, Grain, Kernel, KernelSource};
 use crate::engine::phases::{Machine, Role};
 
 /// End-of-text tokens that a slot has room for.
@@ -94,7 +94,16 @@ impl Sample {
         slots: &wgpu::Buffer,
         drawn: &wgpu::Buffer,
     ) -> Self {
-        let constants = [("VOCAB", f64::from(vocab)), ("SLOT_WORDS", f64::from(SLOT_WORDS))];
+        // So few threads are one subgroup, which has nobody to wait for at a barrier.
+        let threads = match gpu.grain {
+            Grain::Team => 256,
+            Grain::Lane => 8,
+        };
+        let constants = [
+            ("VOCAB", f64::from(vocab)),
+            ("SLOT_WORDS", f64::from(SLOT_WORDS)),
+            ("THREADS", f64::from(threads)),
+        ];
         let source = KernelSource {
             label: "sample",
             wgsl: include_str!("sample.wgsl"),

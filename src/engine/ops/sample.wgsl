@@ -17,7 +17,7 @@ const HAND_OFF_IDS = 32u;
 const IDLE = 0u; const THINKING = 1u; const HANDING = 2u; const SOLUTION = 3u; const DONE = 4u;
 const AS_THOUGHT = 0u; const AS_TAG = 1u; const AS_HAND_OFF = 2u; const AS_SOLUTION = 3u; const AS_END = 4u;
 
-const THREADS = 256u;
+override THREADS: u32;  // 256 at most
 const NONE = 0xffffffffu;
 var<workgroup> sums: array<f32, 64>;    // one a subgroup, which has 4 threads at least
 var<workgroup> tops: array<f32, 64>;
@@ -191,7 +191,7 @@ fn take(pick: u32, slot: u32, sampled: u32) {
   drawn[pick] = vec4<u32>(id, role, slots[slot + PHASE], sampled);
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32,
         @builtin(subgroup_id) subgroup_id: u32, @builtin(num_subgroups) subgroup_count: u32,
         @builtin(subgroup_invocation_id) lane_id: u32) {

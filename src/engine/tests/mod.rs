@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::forward::{Batch, Extent, Model, Row};
 use super::gguf::Kind;
 use super::gguf::synth::Synth;
-use super::gpu::{Gpu, shared};
+use super::gpu::{Gpu, Grain, shared, shared_as};
 use super::ops::{BLOCK, slot_words};
 use super::phases::Machine;
 use super::shape::Shape;
@@ -204,11 +204,11 @@ fn settings_that_the_device_cannot_meet_are_refused() {
 }
 
 /// A model with three slots of 64 positions, their blocks interleaved.
-fn model(kind: Kind) -> Model {
+fn model(kind: Kind, grain: Grain) -> Model {
     let gguf = gguf(kind);
     let shape = Shape::read(&gguf).unwrap();
     let extent = Extent { slots: 3, rows: 200, context: 64, blocks: 12 };
-    let model = Model::load(shared(), &gguf, &shape, extent).unwrap();
+    let model = Model::load(shared_as(grain), &gguf, &shape, extent).unwrap();
     let machine = Machine::new(Phases { thinking: None, solution: 9 }, vec![]);
     for slot in 0..3 {
         let blocks: Vec<_> = (0..64 / BLOCK).map(|n| n * 3 + slot).rev().collect();
@@ -229,32 +229,38 @@ fn last(model: &Model, rows: Vec<Row>) -> Vec<u32> {
     logits[0].iter().map(|logit| logit.to_bits()).collect()
 }
 
+/// All that a result's bits may depend on, beside the sequence itself.
+fn kinds_and_grains() -> impl Iterator<Item = (Kind, Grain)> {
+    let kinds = [Kind::F32, Kind::F16, Kind::Q8_0].into_iter();
+    kinds.flat_map(|kind| [Grain::Team, Grain::Lane].map(|grain| (kind, grain)))
+}
+
 #[test]
 fn a_prompt_in_chunks_has_the_same_bits_as_in_one_piece() {
-    for kind in [Kind::F32, Kind::F16, Kind::Q8_0] {
-        let model = model(kind);
+    for (kind, grain) in kinds_and_grains() {
+        let model = model(kind, grain);
         let whole = last(&model, rows(0, 0..50));
         for chunk in [1, 2, 15, 16, 17, 49] {
             let mut bits = Vec::new();
             for at in (0..50).step_by(chunk as usize) {
                 bits = last(&model, rows(0, at..(at + chunk).min(50)));
             }
-            assert_eq!(bits, whole, "{kind:?}, chunks of {chunk}");
+            assert_eq!(bits, whole, "{kind:?}, {grain:?}, chunks of {chunk}");
         }
     }
 }
 
 #[test]
 fn a_sequence_has_the_same_bits_alone_and_in_a_batch() {
-    for kind in [Kind::F32, Kind::F16, Kind::Q8_0] {
-        let alone: Vec<_> =
-            [(0, 33), (1, 50), (2, 7)].map(|(slot, length)| last(&model(kind), rows(slot, 0..length))).into();
-        let model = model(kind);
+    for (kind, grain) in kinds_and_grains() {
+        let alone = |(slot, length)| last(&model(kind, grain), rows(slot, 0..length));
+        let alone = [(0, 33), (1, 50), (2, 7)].map(alone);
+        let model = model(kind, grain);
         let all = [rows(0, 0..33), rows(1, 0..50), rows(2, 0..7)].concat();
         let logits = model.logits(&Batch { rows: all, picks: vec![32, 82, 89] }).unwrap();
         for (alone, among) in alone.iter().zip(&logits) {
             let among: Vec<_> = among.iter().map(|logit| logit.to_bits()).collect();
-            assert_eq!(*alone, among, "{kind:?}");
+            assert_eq!(*alone, among, "{kind:?}, {grain:?}");
         }
     }
 }

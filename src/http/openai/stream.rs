@@ -17,6 +17,7 @@ use crate::units::Timestamp;
 
 use super::render::{Look, budget, completion_id, usage};
 use crate::http::error::Problem;
+use crate::http::repeat::Kept;
 
 /// What the log says of a flight that ends without its last report.
 pub(crate) const LOST: &str = "a flight ended without saying how";
@@ -139,13 +140,21 @@ struct Streaming {
     chunks: Chunks,
     first: Option<Report>,
     heartbeat: Duration,
+    /// Where the stream is under an idempotency key.
+    kept: Option<Kept>,
     done: bool,
 }
 
 /// The body of a streamed answer that begins with `first`. A comment is sent whenever nothing else was for as
 /// long as `heartbeat`.
-pub(crate) fn stream(flight: Flight, first: Option<Report>, chunks: Chunks, heartbeat: Duration) -> Body {
-    let state = Streaming { flight, chunks, first, heartbeat, done: false };
+pub(crate) fn stream(
+    flight: Flight,
+    first: Option<Report>,
+    chunks: Chunks,
+    heartbeat: Duration,
+    kept: Option<Kept>,
+) -> Body {
+    let state = Streaming { flight, chunks, first, heartbeat, kept, done: false };
     Body::from_stream(pieces(state))
 }
 
@@ -175,10 +184,27 @@ impl Streaming {
                 // An end without an error would look like success.
                 return Some(data(&Problem::internal(self.flight.id(), LOST).to_json()));
             };
+            let cost = match &report {
+                Report::Done(receipt) => Some(receipt.cost.to_string()),
+                Report::Event(..) | Report::Failed(_) => None,
+            };
             let text = self.chunks.write(report);
+            self.keep(&text, cost).await;
             if !text.is_empty() {
                 return Some(text);
             }
+        }
+    }
+
+    /// The end is kept before it is told, so that whoever saw it can rely on it.
+    async fn keep(&mut self, text: &str, cost: Option<String>) {
+        if let Some(kept) = &mut self.kept {
+            kept.push(text);
+        }
+        if self.done
+            && let Some(kept) = self.kept.take()
+        {
+            kept.end(cost).await;
         }
     }
 }

@@ -177,3 +177,19 @@ fn a_limit_on_a_model_that_is_new_counts_what_is_open() {
     accounts.void(id, NOW).unwrap();
     try_reserve(&mut accounts, "key", &about("a", None, None), 10).unwrap();
 }
+
+#[test]
+fn users_are_forgotten_when_no_limit_remembers_them() {
+    let mut accounts = accounts(&[terms("key", &[money(Window::Hour, 10).on(Scope::EachUser)])]);
+    let hour = std::time::Duration::from_secs(3600);
+    for (number, now) in (0..50).map(|number| (number, NOW + hour * (number / 10))) {
+        let about = about("m", Some(&format!("u{number}")), None);
+        let claim = Claim { about: about.clone(), ..claim_of("key", 10, 1, now) };
+        let id = claim.id;
+        accounts.reserve(claim).unwrap();
+        accounts.settle(id, crate::ledger::conformance::amounts(10, 1), detail(), now).unwrap();
+        let again = Claim { about, ..claim_of("key", 1, 1, now) };
+        assert!(accounts.reserve(again).is_err(), "u{number} is remembered within the hour");
+    }
+    assert_eq!(accounts.facets(), 10);
+}

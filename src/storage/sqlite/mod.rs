@@ -1,5 +1,6 @@
 //! The embedded default: one `SQLite` file in WAL mode, one connection that writes, one that reads.
 
+mod answers;
 mod journal;
 mod key_rows;
 mod keys;
@@ -13,6 +14,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
+pub use answers::SqliteAnswers;
 pub use journal::SqliteJournal;
 pub use keys::SqliteKeyStore;
 
@@ -27,6 +29,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "ledger", include_str!("../../../migrations/sqlite/0001_ledger.sql")),
     (2, "accounts", include_str!("../../../migrations/sqlite/0002_accounts.sql")),
     (3, "keys", include_str!("../../../migrations/sqlite/0003_keys.sql")),
+    (5, "idempotency", include_str!("../../../migrations/sqlite/0005_idempotency.sql")),
 ];
 
 /// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.

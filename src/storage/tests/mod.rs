@@ -2,7 +2,6 @@
 
 mod crash;
 mod keys;
-mod speed;
 
 use std::future::poll_fn;
 use std::path::Path;
@@ -14,6 +13,7 @@ use proptest::prelude::*;
 use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::catalog::WorstCase;
+use crate::idempotency;
 use crate::ledger::conformance::{amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
 use crate::ledger::{
@@ -25,7 +25,9 @@ use crate::tenant::Terms;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::sqlite::MIGRATIONS;
-use super::{Database, Settings, Sqlite, SqliteJournal, SqliteSettings, StorageError, Synchronous};
+use super::{
+    Database, Settings, Sqlite, SqliteAnswers, SqliteJournal, SqliteSettings, StorageError, Synchronous,
+};
 
 fn settings(path: &Path) -> SqliteSettings {
     SqliteSettings { path: path.to_owned(), synchronous: Synchronous::Full }
@@ -63,6 +65,13 @@ fn detail() -> SettlementDetail {
 async fn the_journal_in_sqlite_conforms() {
     let folder = tempfile::tempdir().unwrap();
     conforms(&open(&folder.path().join("stint.db")).await).await;
+}
+
+#[tokio::test]
+async fn the_records_of_idempotency_keys_in_sqlite_conform() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
+    idempotency::conformance::conforms(&SqliteAnswers::new(Arc::new(database))).await;
 }
 
 proptest! {

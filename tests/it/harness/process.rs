@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
+use reqwest::RequestBuilder;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -85,8 +86,14 @@ fn address(child: &mut Child) -> String {
 impl Process {
     /// Posts a chat completion.
     pub(crate) async fn ask(&self, key: &str, body: &Value) -> Answer {
+        Answer::of(self.request(key, body, &[])).await
+    }
+
+    /// A chat completion with more headers, to be sent.
+    pub(crate) fn request(&self, key: &str, body: &Value, headers: &[(&str, &str)]) -> RequestBuilder {
         let request = self.client.post(format!("{}/v1/chat/completions", self.base)).bearer_auth(key);
-        Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        request.header("content-type", "application/json").body(body.to_string())
     }
 
     /// Gets a page.

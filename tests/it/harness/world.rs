@@ -11,6 +11,7 @@ use stint::catalog::{Capability, Catalog, Class, EffortLevel, HandOff, Model, Pr
 use stint::config;
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
+use stint::idempotency::{self, Idempotency, MemoryAnswers};
 use stint::ledger::{AccountId, Ledger, MemoryJournal, Totals};
 use stint::metrics::Metrics;
 use stint::tasks::Tasks;
@@ -64,6 +65,7 @@ pub(crate) struct World {
     pub(crate) base: String,
     pub(crate) ledger: Ledger,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) answers: Arc<MemoryAnswers>,
     pub(crate) client: reqwest::Client,
     tasks: Tasks,
 }
@@ -79,6 +81,16 @@ impl World {
     pub(crate) async fn with(
         models: Vec<(Model, Arc<dyn Backend>)>,
         callers: Vec<Caller>,
+        adjust: impl FnOnce(&mut http::Settings),
+    ) -> World {
+        World::remembering(models, callers, idempotency::Settings::default(), adjust).await
+    }
+
+    /// The same with settings of what is remembered.
+    pub(crate) async fn remembering(
+        models: Vec<(Model, Arc<dyn Backend>)>,
+        callers: Vec<Caller>,
+        remembered: idempotency::Settings,
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
@@ -103,17 +115,21 @@ impl World {
             backends: models.into_iter().map(|(model, backend)| (model.name, backend)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
         });
+        let answers = Arc::new(MemoryAnswers::default());
+        let idempotency =
+            Idempotency::open(&tasks, answers.clone(), remembered, Timestamp::now()).await.unwrap();
         let listen = ([127, 0, 0, 1], 0).into();
         let mut http = http::Settings { listen, ..settings.http };
         adjust(&mut http);
         let refresh = Box::new(|| ());
-        let service = Service { settings: http.clone(), keys, gateway, metrics: metrics.clone(), refresh };
+        let (settings, shared) = (http.clone(), metrics.clone());
+        let service = Service { settings, keys, gateway, idempotency, metrics: shared, refresh };
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());
         let server = Server::new(http, metrics.clone(), tasks.clone());
         tasks.spawn(server.serve(bound, http::api(&Arc::new(service))));
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        World { base, ledger, metrics, client, tasks }
+        World { base, ledger, metrics, answers, client, tasks }
     }
 
     /// One model, open to everybody.
@@ -123,8 +139,14 @@ impl World {
 
     /// Posts a chat completion.
     pub(crate) async fn ask(&self, key: &str, body: &Value) -> Answer {
+        self.ask_with(key, body, &[]).await
+    }
+
+    /// The same with more headers.
+    pub(crate) async fn ask_with(&self, key: &str, body: &Value, headers: &[(&str, &str)]) -> Answer {
         let request = self.client.post(format!("{}/v1/chat/completions", self.base));
         let request = request.header("authorization", format!("Bearer {key}"));
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
     }
 

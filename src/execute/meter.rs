@@ -1,0 +1,46 @@
+//! What a running choice has taken so far, for those who watch it from outside.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::catalog::Spent;
+
+/// How often the account is drawn up: seldom, because it is no longer needed once the choice ends.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// A reading that the choice renews while it runs, about once a second. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Meter(Arc<Mutex<Spent>>);
+
+/// When the next reading is due.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due(Instant);
+
+impl Meter {
+    /// The last reading.
+    pub fn read(&self) -> Spent {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn show(&self, spent: Spent) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = spent;
+    }
+}
+
+impl Due {
+    pub(super) fn first() -> Due {
+        Due(Instant::now() + EVERY)
+    }
+
+    /// True once in every period.
+    pub(super) fn is_now(&mut self) -> bool {
+        let now = Instant::now();
+        let due = now >= self.0;
+        if due {
+            self.0 = now + EVERY;
+        }
+        due
+    }
+}

@@ -1,0 +1,148 @@
+//! The real binary killed at random moments under mixed load, and its books held against the upstream's own log.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stint::ledger::Journal;
+use stint::storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
+use stint::units::Money;
+
+use crate::harness::{Folder, Manner, Process, Upstream};
+
+/// Callers at once.
+const CALLERS: u64 = 8;
+
+/// Seeds that CI runs; `STINT_CRASH_SEEDS` asks for more.
+const SEEDS: u64 = 10;
+
+/// Repeatable draws (`SplitMix64`, Steele et al. 2014).
+#[derive(Debug, Clone)]
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % most
+    }
+}
+
+/// What callers were told: the cost of each request that came to its end, by its `user`.
+type Told = Arc<Mutex<BTreeMap<String, Money>>>;
+
+fn configuration(upstream: &Upstream) -> String {
+    let hash = stint::tenant::hash_key("sk-test");
+    format!(
+        "[engine]\nembedded = false\n[gateway]\nmeter_every = '100ms'\n[[backend]]\nbase_url = '{}'\n\
+         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '4'\nsolution_default = 64\n\
+         [[key]]\nname = 'test'\naccount = 'org/team'\nhash = '{hash}'\nlimits = [{{ money = '5', per = 'total' }}]\n\
+         [[account]]\nname = 'org'\nlimits = [{{ money = '5', per = 'month' }}, {{ concurrency = 64 }}]\n",
+        upstream.base
+    )
+}
+
+/// One request of a kind that the draw chooses; gives up waiting for some, as callers do.
+async fn ask(process: &Process, user: &str, draw: &mut Draw) -> Option<Money> {
+    let manner = match draw.below(10) {
+        0 => Manner::Fails,
+        1 => Manner::BreaksOff(draw.below(8)),
+        2..=4 => Manner::Tokens(40 + draw.below(20)),
+        _ => Manner::Tokens(1 + draw.below(8)),
+    };
+    let stream = draw.below(2) == 0;
+    let body = json!({
+        "model": "m", "user": user, "stream": stream,
+        "messages": [{ "role": "user", "content": manner.words() }],
+        "budget": { "solution_tokens": 64 },
+    });
+    let request = process.client.post(format!("{}/v1/chat/completions", process.base)).bearer_auth("sk-test");
+    let request = request.header("content-type", "application/json").body(body.to_string());
+    let patience = Duration::from_millis(if draw.below(8) == 0 { draw.below(30) } else { 10_000 });
+    let answered = tokio::time::timeout(patience, async { request.send().await.ok()?.text().await.ok() });
+    cost(&answered.await.ok()??, stream)
+}
+
+/// What an answer says that it cost; nothing, where it did not come to its end.
+fn cost(text: &str, stream: bool) -> Option<Money> {
+    let whole: Vec<Value> = match stream {
+        false => vec![serde_json::from_str(text).ok()?],
+        true => {
+            text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect()
+        }
+    };
+    whole.iter().find_map(|object| object["budget"]["cost_usd"].as_str()?.parse().ok())
+}
+
+/// Asks until the server is gone.
+async fn caller(process: Arc<Process>, name: String, mut draw: Draw, told: Told) {
+    for number in 0.. {
+        let user = format!("{name}-{number}");
+        let cost = ask(&process, &user, &mut draw).await;
+        if let Some(cost) = cost {
+            told.lock().unwrap().insert(user, cost);
+        } else if process.client.get(format!("{}/healthz", process.base)).send().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What the database says of each request: how many there are of it, and what it was charged.
+async fn charged(folder: &Folder) -> BTreeMap<String, (u64, Money)> {
+    let path = folder.path().join("ledger.db");
+    let settings = SqliteSettings { path, synchronous: Synchronous::Full };
+    let journal = SqliteJournal::new(Arc::new(Sqlite::open(&settings).await.unwrap()));
+    assert_eq!(journal.unresolved().await.unwrap(), [], "nothing stays reserved");
+    let balances = journal.balances().await.unwrap();
+    let one = |spent: &stint::ledger::Spent| {
+        (spent.about.user.as_deref().unwrap().to_owned(), (spent.spent.requests.0, spent.spent.money))
+    };
+    balances.iter().map(one).collect()
+}
+
+/// CR-01 to CR-04, LB-02: killed at any moment, no settled request is lost, none is charged twice, whatever the upstream
+/// was asked is in the books, and nothing stays reserved.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_any_moment_the_books_agree_with_the_upstreams_log() {
+    let seeds = std::env::var("STINT_CRASH_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(SEEDS);
+    let upstream = Upstream::start();
+    let folder = Folder::new(&configuration(&upstream));
+    let told = Told::default();
+    for seed in 0..seeds {
+        let mut draw = Draw(seed);
+        let process = Arc::new(folder.serve());
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|number| {
+                let (name, draw) = (format!("s{seed}-c{number}"), Draw(seed * 1000 + number));
+                tokio::spawn(caller(process.clone(), name, draw, told.clone()))
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(20 + draw.below(400))).await;
+        process.signal("KILL");
+        for caller in callers {
+            caller.await.unwrap();
+        }
+    }
+    let process = folder.serve();
+    let page = process.get("sk-test", "/v1/allowance").await.good();
+    for limit in page["limits"].as_array().unwrap() {
+        assert!(limit["reserved"] == "0" || limit["reserved"] == 0, "{limit}");
+    }
+    drop(process);
+    let (charged, attempts, told) =
+        (charged(&folder).await, upstream.attempts(), told.lock().unwrap().clone());
+    for (user, cost) in &told {
+        assert_eq!(charged.get(user), Some(&(1, *cost)), "{user} was told {cost}");
+    }
+    for (user, times) in &attempts {
+        assert_eq!((charged.get(user).map(|one| one.0), *times), (Some(1), 1), "{user} was sent upstream");
+    }
+    let unsent =
+        charged.iter().filter(|(user, (requests, _))| *requests > 0 && !attempts.contains_key(*user));
+    let (unsent, sent) = (unsent.count() as u64, attempts.len());
+    eprintln!("{seeds} kills: {sent} sent, {} told, {unsent} dispatched and not sent", told.len());
+    assert!(unsent <= seeds * CALLERS, "{unsent} are charged that the upstream never saw");
+    assert!(told.len() as u64 > seeds, "{} requests came to their end", told.len());
+}

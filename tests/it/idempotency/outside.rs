@@ -1,0 +1,164 @@
+//! The same over the real binary, and through the official Python SDK.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stint::backend::scripted::Scripted;
+use stint::backend::{Failure, Fault};
+use stint::catalog::Class;
+use stint::units::Money;
+
+use super::{PLENTY, question, refused, thinker};
+use crate::harness::tools::{printed, tool};
+use crate::harness::{Answer, Folder, Process, World, model, tenant};
+use crate::operating::{promtool, silent_upstream};
+
+fn with_upstream(base: &str) -> Folder {
+    Folder::new(&format!(
+        "[engine]\nembedded = false\n[[backend]]\nbase_url = '{base}'\n\
+         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '1'\n"
+    ))
+}
+
+#[tokio::test]
+async fn after_kill_9_a_repeat_is_told_that_it_was_cut_off_and_is_not_run() {
+    let (base, asked) = silent_upstream();
+    let folder = with_upstream(&base);
+    let mut process = folder.serve();
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "x" }] });
+    let keyed = [("idempotency-key", "k")];
+    let request = tokio::spawn(process.request("", &body, &keyed).send());
+    let upstream = tokio::task::spawn_blocking(move || asked.recv().unwrap()).await.unwrap();
+    process.signal("KILL");
+    process.ended(Duration::from_secs(10));
+    assert!(request.await.unwrap().is_err());
+    drop(upstream);
+
+    let process = folder.serve();
+    let again = Answer::of(process.request("", &body, &keyed)).await;
+    refused(&again, 409, "idempotency_interrupted");
+    let page = process.get("", "/metrics").await.text;
+    assert!(page.contains("\nstint_idempotency_total{outcome=\"interrupted\"} 1\n"), "{page}");
+    assert!(!page.contains("stint_requests_total{"), "nothing ran");
+    promtool(&page);
+}
+
+#[tokio::test]
+async fn an_answer_survives_a_restart_and_the_file_has_no_prompt() {
+    let folder = Folder::new("");
+    let mut body = question("What is 12+34*2?");
+    body["model"] = "reasoner".into();
+    let keyed = [("idempotency-key", "k")];
+    let mut process = folder.serve();
+    let first = Answer::of(process.request("", &body, &keyed)).await;
+    first.good();
+    process.signal("KILL");
+    process.ended(Duration::from_secs(10));
+    let mut process = folder.serve();
+    let again = Answer::of(process.request("", &body, &keyed)).await;
+    assert_eq!((again.status, &again.text), (200, &first.text));
+    process.signal("TERM");
+    assert!(process.ended(Duration::from_secs(10)).success());
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("12+34*2?"));
+    }
+}
+
+/// Asks under ever new keys until the server is gone; gives back every key, with the answer where there was one.
+async fn load(process: Arc<Process>, caller: u64) -> Vec<(String, Value, Option<String>)> {
+    let mut asked = Vec::new();
+    for number in 0_u64.. {
+        let (key, mut body) = (format!("{caller}-{number}"), question(&format!("{caller}+{number}=")));
+        body["model"] = "reasoner".into();
+        let sent = process.request("", &body, &[("idempotency-key", &key)]).send().await;
+        let Ok(response) = sent else {
+            asked.push((key, body, None));
+            break;
+        };
+        let text = response.text().await.ok();
+        let is_over = text.is_none();
+        asked.push((key, body, text));
+        if is_over {
+            break;
+        }
+    }
+    asked
+}
+
+#[tokio::test]
+async fn after_kill_9_under_load_whoever_was_answered_is_answered_the_same_again() {
+    let folder = Folder::new("");
+    let process = Arc::new(folder.serve());
+    let callers: Vec<_> = (0..6).map(|caller| tokio::spawn(load(process.clone(), caller))).collect();
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    process.signal("KILL");
+    let mut asked = Vec::new();
+    for caller in callers {
+        asked.extend(caller.await.unwrap());
+    }
+    drop(process);
+    let process = folder.serve();
+    let (mut repeated, mut cut_off) = (0, 0);
+    for (key, body, told) in asked {
+        let again = Answer::of(process.request("", &body, &[("idempotency-key", &key)])).await;
+        match told {
+            Some(told) => {
+                assert_eq!((again.status, &again.text), (200, &told), "{key}");
+                assert_eq!(again.headers["idempotent-replayed"], "true");
+                repeated += 1;
+            }
+            // It had not begun, was cut off, or was kept and not told.
+            None if again.status == 200 => {}
+            None => {
+                refused(&again, 409, "idempotency_interrupted");
+                cut_off += 1;
+            }
+        }
+    }
+    assert!(repeated > 0 && cut_off <= 6, "{repeated} repeated, {cut_off} cut off");
+}
+
+/// What the official SDK makes of it: `tests/python/idempotency.py` says what it does.
+async fn sdk(world: &World) -> Value {
+    let base = world.base.clone();
+    let run = move || printed(tool("python").args(["tests/python/idempotency.py", &base]), "");
+    serde_json::from_str(&tokio::task::spawn_blocking(run).await.unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn the_official_python_sdk_repeats_with_a_key_and_is_charged_once() {
+    let script = Arc::new(Scripted::always(thinker()));
+    let world =
+        World::new(vec![(model("m", Class::Inline), script.clone())], vec![tenant("a", PLENTY)]).await;
+    let said = sdk(&world).await;
+    assert_eq!(said["first"], said["again"]);
+    assert_eq!(said["replayed"], json!([null, "true"]));
+    assert_eq!(
+        said["other"],
+        json!({ "class": "UnprocessableEntityError", "code": "idempotency_key_reused" })
+    );
+    assert_eq!(
+        said["stream"],
+        json!(["it is 3", { "class": "ConflictError", "code": "idempotency_stream_done" }])
+    );
+    // The plain one, the streamed one, and the one without a key.
+    assert_eq!((script.records().len(), world.account("a").settled), (3, 3));
+}
+
+#[tokio::test]
+async fn without_a_key_each_try_of_the_sdk_is_a_request_of_its_own() {
+    let broken = || thinker().breaks_after(2, Failure::new(Fault::Backend, "gone"));
+    let plain = vec![thinker(), thinker(), broken(), broken(), thinker()];
+    let script = Arc::new(Scripted::in_turn(plain));
+    let world =
+        World::new(vec![(model("m", Class::Inline), script.clone())], vec![tenant("a", PLENTY)]).await;
+    let said = sdk(&world).await;
+    assert_eq!(said["without"], "it is 3", "the third try succeeds");
+    world.settled().await;
+    let (records, account) = (script.records().len() as u64, world.account("a"));
+    assert_eq!((records, account.settled), (5, 5), "what the model saw is what the ledger has");
+    assert_eq!(world.metrics.requests.total.with_label_values(&["m", "m", "failed"]).get(), 2);
+    assert!(account.reserved.money == Money::ZERO);
+}
