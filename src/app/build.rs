@@ -16,13 +16,13 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::{Metrics, MetricsError};
 use crate::storage::{Database, StorageError};
 use crate::tasks::Tasks;
-use crate::tenant::{Keys, KeysError, Tenant, Terms};
+use crate::tenant::{Directory, KeyRefused, Tenant};
 use crate::units::{AccountId, Timestamp};
 use crate::{estimate, ledger};
 
 use super::alerts::Alerts;
 use super::models::{self, ModelError, Served, Watched};
-use super::{first_key, refresh, seal};
+use super::{directory, first_key, refresh, seal};
 
 /// How often reservations are looked for whose flights do not come back.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -33,9 +33,9 @@ pub enum BuildError {
     /// The first key cannot be had.
     #[error("no first key")]
     FirstKey(#[source] io::Error),
-    /// The keys contradict each other.
-    #[error("the keys of the configuration cannot be used")]
-    Keys(#[from] KeysError),
+    /// The keys contradict each other, or cannot be read.
+    #[error("the keys cannot be used")]
+    Keys(#[from] KeyRefused),
     /// The series contradict each other.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
@@ -95,14 +95,17 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         metrics.money.overrun.with_label_values(&[model]);
     }
     let (work, ledger_work) = (Tasks::default(), Tasks::default());
-    let keys = keys(&settings)?;
     let database = Database::open(&settings.storage).await?;
+    let first = settings.first_key.as_deref().map(first_key::tenant).transpose();
+    let keys = directory::open(&settings, first.map_err(BuildError::FirstKey)?, &database).await?;
     let observer = refresh::Watcher {
         metrics: metrics.clone(),
         alerts: Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?,
-        declared: keys.tenants().map(|tenant| tenant.account.clone()).collect(),
+        declared: declared(&keys).into_iter().collect(),
     };
     let ledger = open_ledger(&settings, &database, &keys, Arc::new(observer), &ledger_work).await?;
+    let directory = Arc::new(keys.announcing(directory::to(ledger.clone())));
+    directory::watch(&work, directory.clone());
     let (answers, remembered) = (database.answers(), settings.idempotency.clone());
     let idempotency = Idempotency::open(&ledger_work, answers, remembered, Timestamp::now()).await?;
     sweep(&work, &ledger);
@@ -118,44 +121,43 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         backends,
         calibration: estimate::shipped().map_err(BuildError::Calibration)?,
     });
-    let look = (metrics.clone(), keys.tenants().cloned().collect::<Vec<_>>(), engines.clone());
+    let look = (metrics.clone(), declared(&directory), engines.clone());
     let refresh = move || refresh::refresh(&look.0, &ledger, &look.1, &look.2);
-    let http = settings.http;
+    let admin = settings.admin.clone().map(|access| {
+        let standing = directory::standing(gateway.clone());
+        (access.listen, directory::admin(&settings, access, directory.clone(), standing))
+    });
+    let (http, keys) = (settings.http, directory.keys().clone());
     let refresh = Box::new(refresh);
     let service = Arc::new(Service { settings: http.clone(), keys, gateway, idempotency, metrics, refresh });
     let mut bound = vec![(http::bind(http.listen)?, http::api(&service))];
     if let Some(address) = http.metrics_listen {
         bound.push((http::bind(address)?, http::monitoring(&service)));
     }
+    if let Some((address, admin)) = admin {
+        bound.push((http::bind(address)?, http::admin::admin(&admin)));
+    }
     Ok(App { http, service, bound, running: Running { work, ledger_work, engines } })
 }
 
-/// The declared tenants, and the first one's where one was asked for.
-fn keys(settings: &Settings) -> Result<Keys, BuildError> {
-    let mut tenants: Vec<Tenant> = settings.tenants.clone();
-    if let Some(path) = &settings.first_key {
-        tenants.push(first_key::tenant(path).map_err(BuildError::FirstKey)?);
-    }
-    Ok(Keys::new(tenants)?)
+/// The accounts that metrics name: they are few, and the operator wrote them down.
+fn declared(directory: &Directory) -> Vec<AccountId> {
+    let book = directory.book();
+    let declared = book.declared();
+    let keys = declared.tenants.iter().map(|tenant| &tenant.account);
+    let anonymous = book.is_open().then(|| Tenant::anonymous().account);
+    keys.cloned().chain(anonymous).collect()
 }
 
 async fn open_ledger(
     settings: &Settings,
     database: &Database,
-    keys: &Keys,
+    keys: &Directory,
     observer: Arc<dyn ledger::Observer>,
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
-    let journal = database.journal();
-    let terms = terms(settings, keys);
+    let (journal, terms) = (database.journal(), keys.book().terms());
     Ok(Ledger::open(work, journal, observer, settings.ledger, &terms, Timestamp::now()).await?)
-}
-
-/// The declared terms; a tenant without any spends without limits.
-fn terms(settings: &Settings, keys: &Keys) -> Vec<Terms> {
-    let declared = |account: &AccountId| settings.terms.iter().any(|terms| terms.account == *account);
-    let others = keys.tenants().map(|tenant| &tenant.account).filter(|account| !declared(account));
-    settings.terms.iter().cloned().chain(others.cloned().map(Terms::unlimited)).collect()
 }
 
 /// Resolves reservations that nobody comes back for.

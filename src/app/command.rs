@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::{books, check, health, keys, serve};
+use super::manage::{self, Keys};
+use super::{books, check, health, serve};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
@@ -24,7 +25,7 @@ enum Verb {
     Serve,
     /// Read the configuration and report every mistake in it.
     Check,
-    /// Make keys and hash them.
+    /// Make, list, limit, rotate and revoke keys, whether or not the server runs.
     #[command(subcommand)]
     Keys(Keys),
     /// Seal, verify, back up, restore and export the ledger.
@@ -36,14 +37,6 @@ enum Verb {
     Health,
 }
 
-#[derive(Debug, Subcommand)]
-enum Keys {
-    /// Make a key: it is shown this once, with the hash that goes into the configuration.
-    New,
-    /// Print the hash of a key that is read from standard input.
-    Hash,
-}
-
 /// Runs the command line to its end.
 pub fn main() -> ExitCode {
     let command = Command::parse();
@@ -51,10 +44,9 @@ pub fn main() -> ExitCode {
     match command.verb {
         Verb::Serve => serve::serve(config),
         Verb::Check => check::check(config),
-        Verb::Keys(Keys::New) => keys::new(),
-        Verb::Keys(Keys::Hash) => keys::hash(),
         Verb::Ledger(verb) => books::ledger(config, verb),
         Verb::Usage(options) => books::usage(config, &options),
+        Verb::Keys(verb) => manage::run(verb, config),
         Verb::Health => health::health(config),
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn tenant(path: &Path) -> io::Result<Tenant> {
             format!("{} is empty: remove it", path.display()),
         ));
     }
-    Ok(Tenant { account: AccountId::new(Tenant::FIRST), key: Some(hash_key(&key)) })
+    Ok(Tenant::new(AccountId::new(Tenant::FIRST), hash_key(&key)))
 }
 
 fn make(path: &Path) -> io::Result<String> {

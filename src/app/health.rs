@@ -1,12 +1,12 @@
 //! `stint health`: asks the configured server whether it is ready, as a container's health check does.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::config;
+use crate::{config, http};
 
 use super::command::{fail, say};
 
@@ -20,7 +20,7 @@ pub(super) fn health(file: Option<&Path>) -> ExitCode {
         Ok(settings) => settings,
         Err(mistakes) => return fail(&mistakes),
     };
-    let address = reachable(settings.http.metrics_listen.unwrap_or(settings.http.listen));
+    let address = http::reachable(settings.http.metrics_listen.unwrap_or(settings.http.listen));
     match ask(address) {
         Ok(status) if status.contains(" 200 ") => {
             say("ready");
@@ -29,16 +29,6 @@ pub(super) fn health(file: Option<&Path>) -> ExitCode {
         Ok(status) => fail(&io::Error::other(format!("not ready: {status}"))),
         Err(error) => fail(&error),
     }
-}
-
-/// A server that listens on every address is asked on loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 fn ask(address: SocketAddr) -> io::Result<String> {

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::ledger::{About, AccountId, Closed, Entry, Ledger, Observer, Warning};
 use crate::metrics::{Metrics, OTHER};
-use crate::tenant::Tenant;
 use crate::units::{Money, Timestamp};
 
 use super::alerts::Alerts;
@@ -46,15 +45,15 @@ impl Observer for Watcher {
 }
 
 /// Brings all of them up to date.
-pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, tenants: &[Arc<Tenant>], engines: &[Watched]) {
+pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, accounts: &[AccountId], engines: &[Watched]) {
     let stats = ledger.stats();
     metrics.ledger.pending.set(i64::try_from(stats.pending).unwrap_or(i64::MAX));
     metrics.money.reserved.set(ledger.reserved().money.as_dollars());
     let now = Timestamp::now();
-    for tenant in tenants {
-        let statement = ledger.statement(&tenant.account, &About::default(), now);
+    for account in accounts {
+        let statement = ledger.statement(account, &About::default(), now);
         if let Some(left) = statement.iter().map(|line| line.left.share_of(line.max)).min_by(f64::total_cmp) {
-            metrics.money.left.with_label_values(&[tenant.account.as_str()]).set(left);
+            metrics.money.left.with_label_values(&[account.as_str()]).set(left);
         }
     }
     for engine in engines {

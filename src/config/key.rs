@@ -2,22 +2,27 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::tenant::{KeyHash, Tenant, hash_key};
+use crate::catalog::Catalog;
+use crate::tenant::{Access, KeyHash, Tenant, hash_key};
+use crate::units::Timestamp;
 
 use super::account::Accounts;
 use super::mistake::Wrong;
+use super::nearest::nearest;
 use super::reader::Section;
 
 /// Every declared key with the terms of its account; a first key, where one is made, stands beside them.
 pub(super) fn tenants(
     root: &Section<'_>,
     accounts: &mut Accounts,
+    catalog: &Catalog,
     first_key: Option<&PathBuf>,
 ) -> Vec<Tenant> {
     let mut tenants: Vec<Tenant> = Vec::new();
     for section in root.sections("key") {
-        let Some(tenant) = tenant(&section, accounts) else { continue };
+        let Some(tenant) = tenant(&section, accounts, catalog) else { continue };
         if first_key.is_some() && tenant.account.as_str() == Tenant::FIRST {
             let what = format!("\"{}\" is the name of the key that [keys] generate makes", Tenant::FIRST);
             section.wrong("name", Wrong::new(what, "give this one another name"));
@@ -37,32 +42,35 @@ pub(super) fn tenants(
     tenants
 }
 
-/// `[keys] generate`: where the first start writes a key. `STINT_FIRST_KEY` goes before it.
-pub(super) fn first_key(root: &Section<'_>) -> Option<PathBuf> {
+/// `[keys]`: where the first start writes a key, which `STINT_FIRST_KEY` goes before, and whether nobody is served
+/// without one.
+pub(super) fn keys(root: &Section<'_>) -> (Option<PathBuf>, bool) {
     let keys = root.section("keys");
     let from_env = keys.document().variable("STINT_FIRST_KEY", |text| Ok(PathBuf::from(text)));
     let from_file = keys.path("generate");
-    from_env.or(from_file)
+    (from_env.or(from_file), keys.or("required", false))
 }
 
 /// Without keys only this machine may call: on any other address everyone could spend the operator's money.
-pub(super) fn check_open(
-    root: &Section<'_>,
-    listen: SocketAddr,
-    tenants: &[Tenant],
-    first_key: Option<&PathBuf>,
-) {
-    if listen.ip().is_loopback() || !tenants.is_empty() || first_key.is_some() {
+pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, has_keys: bool) {
+    if listen.ip().is_loopback() || has_keys {
         return;
     }
     let what = format!("{listen} would be open to everyone who reaches it");
     let remedy = "add a [[key]] (`stint keys new` makes one), or let the first start make one with \
-                  [keys] generate = \"first-key\", or listen on 127.0.0.1";
+                  [keys] generate = \"first-key\", or serve only keys that `stint keys create` makes with \
+                  [keys] required = true, or listen on 127.0.0.1";
     root.wrong("server", Wrong::new(what, remedy));
 }
 
-fn tenant(section: &Section<'_>, accounts: &mut Accounts) -> Option<Tenant> {
+fn tenant(section: &Section<'_>, accounts: &mut Accounts, catalog: &Catalog) -> Option<Tenant> {
     let account = accounts.of_key(section);
+    let access = Access {
+        models: names(section, "models", |name| catalog.models.contains_key(name), catalog.models.keys()),
+        routes: names(section, "routes", |name| catalog.routes.contains_key(name), catalog.routes.keys()),
+        admin: section.or("admin", false),
+    };
+    let expires = section.get::<Timestamp>("expires_at");
     let hash = section.need::<String>(
         "hash",
         "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
@@ -76,5 +84,25 @@ fn tenant(section: &Section<'_>, accounts: &mut Accounts) -> Option<Tenant> {
         let remedy = "`stint keys new` makes a key and prints its hash";
         section.wrong("hash", Wrong::new("the hash of nothing, not of a key", remedy));
     }
-    Some(Tenant { account: account?, key: Some(key?.ok()?) })
+    Some(Tenant { account: account?, key: Some(key?.ok()?), access, expires })
+}
+
+/// Names that the catalog has, each once.
+fn names<'n>(
+    section: &Section<'_>,
+    key: &'static str,
+    known: impl Fn(&str) -> bool,
+    all: impl Iterator<Item = &'n Arc<str>>,
+) -> Vec<Arc<str>> {
+    let names = section.or(key, Vec::<String>::new());
+    let all: Vec<&str> = all.map(AsRef::as_ref).collect();
+    for name in names.iter().filter(|name| !known(name)) {
+        let what = format!("there is no \"{name}\" among the {key}");
+        let remedy = match nearest(name, all.iter().copied()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("these are there: {}", all.join(", ")),
+        };
+        section.wrong(key, Wrong::new(what, remedy));
+    }
+    names.into_iter().map(Into::into).collect()
 }

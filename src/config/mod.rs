@@ -5,6 +5,7 @@
 //! never from the configuration's text. Loading again is how a reload begins.
 
 mod account;
+mod admin;
 mod alerts;
 mod backend;
 mod embedded;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use reqwest::Url;
 
 use crate::catalog::Catalog;
-use crate::tenant::{Tenant, Terms};
+use crate::tenant::{Declared, Tenant, Terms};
 use crate::{gateway, http};
 
 use mistake::Wrong;
@@ -60,8 +61,13 @@ pub struct Settings {
     pub terms: Vec<Terms>,
     /// Whom to tell of limits that are nearly used up, and of overruns.
     pub webhook: Option<Url>,
-    /// Who may call; open to everyone who reaches the address where empty and `first_key` is absent.
+    /// Who may call; open to everyone who reaches the address where empty, `first_key` is absent, no key was ever
+    /// stored and none is required.
     pub tenants: Vec<Tenant>,
+    /// True where nobody is served without a key, though there be none.
+    pub keys_required: bool,
+    /// The listener of those who manage keys and accounts.
+    pub admin: Option<http::AdminSettings>,
     /// Where the first start writes a key that it makes, and later starts find it.
     pub first_key: Option<PathBuf>,
     /// The log.
@@ -75,12 +81,37 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
     let (text, source) = source::read(named.as_deref())?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    let document = Document { text: &text, folder, env, mistakes: Default::default() };
+    let document =
+        Document { text: &text, folder, env, mistakes: Default::default(), ends: Default::default() };
     let settings = source::parse(&document).map(|table| read(&document.root(&table)));
-    let mut list = document.mistakes.take();
+    finished(document, source, settings)
+}
+
+/// Keys and accounts alone, from a text in the form of the configuration: what an import takes. Models and routes that
+/// they name must be in the catalog.
+pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mistakes> {
+    let document = Document {
+        text,
+        folder: Path::new(""),
+        env: &|_| None,
+        mistakes: Default::default(),
+        ends: Default::default(),
+    };
+    let declared = source::parse(&document).map(|table| {
+        let root = document.root(&table);
+        let mut accounts = account::Accounts::read(&root);
+        let tenants = key::tenants(&root, &mut accounts, catalog, None);
+        Declared { tenants, terms: accounts.into_terms() }
+    });
+    finished(document, source.to_owned(), declared)
+}
+
+/// What was read, where nothing is wrong with it.
+fn finished<T>(document: Document<'_>, source: String, read: Option<T>) -> Result<T, Mistakes> {
+    let mut list = document.mistakes.into_inner();
     list.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
-    match settings {
-        Some(settings) if list.is_empty() => Ok(settings),
+    match read {
+        Some(read) if list.is_empty() => Ok(read),
         _ => Err(Mistakes { source, list }),
     }
 }
@@ -88,10 +119,6 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 /// Settings as far as the document is right; what is wrong is noted in it.
 fn read(root: &Section<'_>) -> Settings {
     let http = server::http(root);
-    let first_key = key::first_key(root);
-    let mut accounts = account::Accounts::read(root);
-    let tenants = key::tenants(root, &mut accounts, first_key.as_ref());
-    key::check_open(root, http.listen, &tenants, first_key.as_ref());
     let (engine, with_embedded) = engine::engine(root);
     let mut declared = Vec::new();
     if with_embedded {
@@ -105,6 +132,13 @@ fn read(root: &Section<'_>) -> Settings {
     let models = model::catalog(root.document(), declared.iter().flat_map(|(_, models)| models));
     let (storage, ledger) = storage::storage(root);
     let routes = route::routes(root, &models);
+    let catalog = Catalog { models, routes };
+    let (first_key, keys_required) = key::keys(root);
+    let mut accounts = account::Accounts::read(root);
+    let tenants = key::tenants(root, &mut accounts, &catalog, first_key.as_ref());
+    key::check_open(root, http.listen, keys_required || !tenants.is_empty() || first_key.is_some());
+    let listeners: Vec<_> = [Some(http.listen), http.metrics_listen].into_iter().flatten().collect();
+    let admin = admin::admin(root, &listeners);
     let gateway = server::gateway(root);
     Settings {
         http,
@@ -113,11 +147,13 @@ fn read(root: &Section<'_>) -> Settings {
         ledger,
         storage,
         engine,
-        catalog: Catalog { models, routes },
+        catalog,
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
         terms: accounts.into_terms(),
         webhook: alerts::webhook(root),
         tenants,
+        keys_required,
+        admin,
         first_key,
         log: server::log(root),
     }

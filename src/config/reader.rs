@@ -2,7 +2,7 @@
 //!
 //! A section counts which keys it was asked for; when it is dropped, the others in it are unknown keys.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,8 @@ pub(super) struct Document<'d> {
     pub(super) env: &'d dyn Fn(&str) -> Option<String>,
     /// Found so far.
     pub(super) mistakes: RefCell<Vec<Mistake>>,
+    /// Where the lines end, once one was asked for: every section asks.
+    pub(super) ends: OnceCell<Vec<usize>>,
 }
 
 /// A table of the document, or the absence of one.
@@ -60,7 +62,8 @@ impl<'d> Document<'d> {
 
     /// The line, from 1, on which a stretch of the text begins.
     pub(super) fn line(&self, span: &Range<usize>) -> usize {
-        1 + self.text.bytes().take(span.start).filter(|byte| *byte == b'\n').count()
+        let ends = self.ends.get_or_init(|| self.text.match_indices('\n').map(|(at, _)| at).collect());
+        1 + ends.partition_point(|end| *end < span.start)
     }
 
     /// Notes a mistake.

@@ -7,44 +7,61 @@ use crate::backend::remote::Secret;
 use super::mistake::Wrong;
 use super::reader::Section;
 
+/// Where a secret may be named, and where it must not stand.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The key that would have it as text.
+    pub(super) text: &'static str,
+    /// The key that names an environment variable.
+    pub(super) variable: &'static str,
+    /// The key that names a file.
+    pub(super) file: &'static str,
+}
+
 /// The upstream's key, from the environment or a file of its own; none where neither is named.
 pub(super) fn api_key(section: &Section<'_>) -> Option<Secret> {
-    if section.has("api_key") {
-        let remedy =
-            "put it into an environment variable or a file and name that: api_key_env or api_key_file";
-        section.wrong("api_key", Wrong::new("a secret in the configuration", remedy));
+    let places = Places { text: "api_key", variable: "api_key_env", file: "api_key_file" };
+    read(section, &places).map(Secret::new)
+}
+
+/// A secret from the environment or a file of its own; none where neither is named.
+pub(super) fn read(section: &Section<'_>, places: &Places) -> Option<String> {
+    if section.has(places.text) {
+        let remedy = format!(
+            "put it into an environment variable or a file and name that: {} or {}",
+            places.variable, places.file
+        );
+        section.wrong(places.text, Wrong::new("a secret in the configuration", remedy));
     }
-    let variable = section.get::<String>("api_key_env");
-    let file = section.path("api_key_file");
+    let variable = section.get::<String>(places.variable);
+    let file = section.path(places.file);
     match (variable, file) {
         (Some(_), Some(_)) => {
-            section.wrong(
-                "api_key_file",
-                Wrong::new("a second place for the key", "name one of api_key_env and api_key_file"),
-            );
+            let remedy = format!("name one of {} and {}", places.variable, places.file);
+            section.wrong(places.file, Wrong::new("a second place for the key", remedy));
             None
         }
-        (Some(variable), None) => from_environment(section, &variable),
-        (None, Some(file)) => from_file(section, &file),
+        (Some(variable), None) => from_environment(section, places, &variable),
+        (None, Some(file)) => from_file(section, places, &file),
         (None, None) => None,
     }
 }
 
-fn from_environment(section: &Section<'_>, variable: &str) -> Option<Secret> {
+fn from_environment(section: &Section<'_>, places: &Places, variable: &str) -> Option<String> {
     let value = (section.document().env)(variable).filter(|value| !value.trim().is_empty());
     if value.is_none() {
-        section
-            .wrong("api_key_env", Wrong::new(format!("{variable} is not set"), "export it before starting"));
+        let what = format!("{variable} is not set");
+        section.wrong(places.variable, Wrong::new(what, "export it before starting"));
     }
-    value.map(|value| Secret::new(value.trim()))
+    value.map(|value| value.trim().to_owned())
 }
 
-fn from_file(section: &Section<'_>, file: &Path) -> Option<Secret> {
+fn from_file(section: &Section<'_>, places: &Places, file: &Path) -> Option<String> {
     let wrong =
-        |what: String| section.wrong("api_key_file", Wrong::new(what, "put the key alone into that file"));
+        |what: String| section.wrong(places.file, Wrong::new(what, "put the key alone into that file"));
     match std::fs::read_to_string(file) {
         Ok(text) if text.trim().is_empty() => wrong(format!("{} is empty", file.display())),
-        Ok(text) => return Some(Secret::new(text.trim())),
+        Ok(text) => return Some(text.trim().to_owned()),
         Err(error) => wrong(format!("{} cannot be read: {error}", file.display())),
     }
     None

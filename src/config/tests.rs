@@ -1,5 +1,7 @@
 //! What an operator sees of the configuration.
 
+mod keys;
+
 use std::io::Write;
 use std::time::Duration;
 
@@ -15,6 +17,9 @@ fn env(name: &str) -> Option<String> {
     match name {
         "HOME" => Some("/home/alice".to_owned()),
         "OPENAI_API_KEY" => Some("sk-secret".to_owned()),
+        "STINT_ADMIN_TOKEN" => Some("sk-secret-of-the-admin".to_owned()),
+        "EMPTY" => Some("  ".to_owned()),
+        "SHORT" => Some("guess-me".to_owned()),
         _ => None,
     }
 }
@@ -85,14 +90,19 @@ fn every_example_in_the_complete_file_works() {
     let limits: Vec<_> =
         settings.terms.iter().map(|terms| (terms.account.as_str(), terms.limits.len())).collect();
     assert_eq!(limits, [("acme", 1), ("acme/research", 1), ("acme/research/alice", 8)]);
-    assert_eq!(settings.tenants[0].account.as_str(), "acme/research/alice");
+    let alice = &settings.tenants[0];
+    assert_eq!(alice.account.as_str(), "acme/research/alice");
+    assert_eq!((alice.access.models.len(), alice.access.routes.len()), (2, 2));
+    assert!(alice.expires.is_some());
+    assert_eq!(settings.admin.as_ref().unwrap().token.reveal(), "sk-secret-of-the-admin");
     assert!(!format!("{settings:?}").contains("sk-secret"), "a secret shows itself");
 }
 
 #[test]
 fn every_known_key_is_in_the_complete_file() {
     let mut unknown = String::new();
-    for section in ["server", "gateway", "idempotency", "ledger", "alerts", "log", "engine", "keys"] {
+    for section in ["server", "admin", "gateway", "idempotency", "ledger", "alerts", "log", "engine", "keys"]
+    {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
     unknown +=
@@ -104,8 +114,8 @@ fn every_known_key_is_in_the_complete_file() {
     let known = mistakes.list.iter().filter_map(|mistake| mistake.remedy.split_once("known here: "));
     let keys: Vec<&str> = known.flat_map(|(_, keys)| keys.split(", ")).collect();
     assert!(keys.len() > 50, "{mistakes}");
-    // A literal api_key is known only to be refused.
-    for key in keys.into_iter().filter(|key| *key != "api_key") {
+    // Literal secrets are known only to be refused.
+    for key in keys.into_iter().filter(|key| !matches!(*key, "api_key" | "token")) {
         assert!(COMPLETE.contains(&format!("{key} = ")) || COMPLETE.contains(&format!("{key}]")), "{key}");
     }
 }

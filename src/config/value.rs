@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toml::de::{DeInteger, DeValue};
 
-use crate::units::{Money, Tokens};
+use crate::units::{Money, Timestamp, Tokens};
 
 use super::mistake::Wrong;
 
@@ -111,6 +111,19 @@ impl FromValue for Money {
             _ => return Err(kind(value, "an amount of money", remedy)),
         };
         digits.parse::<Money>().map_err(|error| Wrong::new(error.to_string(), remedy))
+    }
+}
+
+/// With an offset or a `Z`: as text, or as TOML's own kind of date.
+impl FromValue for Timestamp {
+    fn from_value(value: &DeValue<'_>) -> Result<Timestamp, Wrong> {
+        let remedy = "write it like \"2027-01-31T12:00:00Z\"";
+        let text = match value {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Datetime(moment) => moment.to_string(),
+            _ => return Err(kind(value, "a moment", remedy)),
+        };
+        text.parse().map_err(|_| Wrong::new("not a moment", remedy))
     }
 }
 

@@ -18,11 +18,11 @@ use crate::ledger::{
 use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
-use crate::tenant::Tenant;
-use crate::units::{RequestId, Timestamp, Tokens};
+use crate::tenant::{Access, Tenant};
+use crate::units::{AccountId, RequestId, Timestamp, Tokens};
 
 use super::flying::Flying;
-use super::{Flight, Refusal, Settings, about, needs};
+use super::{Flight, Refusal, Settings, about, needs, scope};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
 pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
@@ -74,14 +74,24 @@ impl Gateway {
         Gateway { parts: Arc::new(parts), places }
     }
 
-    /// The models and routes that a caller may name.
+    /// All models and routes.
     pub fn catalog(&self) -> &Catalog {
         &self.parts.catalog
     }
 
+    /// The models and routes that a caller may name.
+    pub fn catalog_of(&self, tenant: &Tenant) -> Catalog {
+        scope::catalog(&self.parts.catalog, &tenant.access)
+    }
+
     /// How every limit of a tenant and of the accounts above it stands.
     pub fn statement(&self, tenant: &Tenant, now: Timestamp) -> Vec<Line> {
-        self.parts.ledger.statement(&tenant.account, &About::default(), now)
+        self.account_statement(&tenant.account, now)
+    }
+
+    /// How every limit of an account and of those above it stands.
+    pub fn account_statement(&self, account: &AccountId, now: Timestamp) -> Vec<Line> {
+        self.parts.ledger.statement(account, &About::default(), now)
     }
 
     /// What was used, by group.
@@ -137,7 +147,7 @@ impl Gateway {
         let place =
             self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })?;
         let id = RequestId::new();
-        let considered = self.consider(request)?;
+        let considered = self.consider(&tenant.access, request)?;
         let (plan, reservation) = self.reserve(tenant, id, &considered)?;
         let (events, reports) = mpsc::channel(self.parts.settings.events_max);
         let (model, reserved) = (plan.best.model.clone(), plan.best.worst.money);
@@ -163,10 +173,10 @@ impl Gateway {
     }
 
     /// Estimates the demand and looks at the market.
-    fn consider(&self, request: Request) -> Result<Considered, Refusal> {
+    fn consider(&self, access: &Access, request: Request) -> Result<Considered, Refusal> {
         let catalog = &self.parts.catalog;
-        let route =
-            catalog.route(&request.model).ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
+        let route = scope::route(catalog, access, &request.model)
+            .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
         let models: Vec<Arc<Model>> = catalog.candidates(&route).cloned().collect();
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
         let mut market = Market::default();

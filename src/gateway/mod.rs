@@ -10,6 +10,7 @@ mod needs;
 mod observe;
 mod receipt;
 mod refusal;
+mod scope;
 mod settings;
 
 pub use admit::{Gateway, Parts};

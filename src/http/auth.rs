@@ -6,6 +6,8 @@ use axum::http::{HeaderMap, HeaderName, header};
 
 use crate::tenant::{Keys, Tenant};
 
+use crate::units::Timestamp;
+
 use super::error::Problem;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -22,7 +24,19 @@ const KEY_MAX: usize = 512;
 /// # Errors
 /// 401 where there is no such key, or two that differ.
 pub(super) fn tenant(keys: &Keys, headers: &HeaderMap) -> Result<Arc<Tenant>, Problem> {
-    let refused = || Problem::unauthorized("no valid API key: send one as `Authorization: Bearer …`");
+    keys.find(presented(headers)?, Timestamp::now()).ok_or_else(refused)
+}
+
+/// Says the same whether there is no key or a bad one.
+pub(super) fn refused() -> Problem {
+    Problem::unauthorized("no valid API key: send one as `Authorization: Bearer …`")
+}
+
+/// The key that a request carries, if any.
+///
+/// # Errors
+/// 401 where what it carries cannot be one, or there are two that differ.
+pub(super) fn presented(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let mut found = Vec::new();
     for value in headers.get_all(header::AUTHORIZATION) {
         let text = value.to_str().map_err(|_| refused())?;
@@ -37,8 +51,8 @@ pub(super) fn tenant(keys: &Keys, headers: &HeaderMap) -> Result<Arc<Tenant>, Pr
     }
     found.dedup();
     match found[..] {
-        [] => keys.find(None).ok_or_else(refused),
-        [key] if key.len() <= KEY_MAX => keys.find(Some(key)).ok_or_else(refused),
+        [] => Ok(None),
+        [key] if key.len() <= KEY_MAX => Ok(Some(key)),
         _ => Err(refused()),
     }
 }

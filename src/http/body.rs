@@ -1,13 +1,15 @@
 //! A request's body, within its limits of size and time.
 
-use axum::body::Body;
-use axum::http::{HeaderMap, header};
+use axum::body::{Body, HttpBody};
+use axum::http::{HeaderMap, Request, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::Settings;
 use super::error::Problem;
+use super::fields::Fields;
+use super::strict;
 
 /// Reads a JSON body whole.
 ///
@@ -15,6 +17,27 @@ use super::error::Problem;
 /// 415, 413 before more than the limit is read, 408 where it pauses or takes too long, 400 where it breaks off.
 pub(super) async fn read(headers: &HeaderMap, body: Body, settings: &Settings) -> Result<Bytes, Problem> {
     check_type(headers)?;
+    collect(headers, body, settings).await
+}
+
+/// The members of a JSON object; none where there is no body at all.
+///
+/// # Errors
+/// As [`read`], and 400 where it is no object or has a key twice.
+pub(super) async fn fields(request: Request<Body>, settings: &Settings) -> Result<Fields, Problem> {
+    let (parts, body) = request.into_parts();
+    let nothing = HttpBody::is_end_stream(&body);
+    if nothing {
+        return Ok(Fields::of_body(serde_json::Map::new()));
+    }
+    Ok(Fields::of_body(strict::object(&read(&parts.headers, body, settings).await?)?))
+}
+
+/// Reads a body whole, whatever it is.
+///
+/// # Errors
+/// 413 before more than the limit is read, 408 where it pauses or takes too long, 400 where it breaks off.
+pub(super) async fn collect(headers: &HeaderMap, body: Body, settings: &Settings) -> Result<Bytes, Problem> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: u64| length > settings.body_max as u64) {
         return Err(Problem::large_body(settings.body_max));

@@ -11,6 +11,7 @@ use crate::gateway::Refusal;
 use crate::idempotency::BeginError;
 use crate::ledger::{Refused, Shortfall};
 use crate::plan;
+use crate::tenant::KeyRefused;
 use crate::units::{Amount, Limit, RequestId, Timestamp};
 
 const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
@@ -55,6 +56,11 @@ impl Problem {
         Problem::new(StatusCode::UNAUTHORIZED, "invalid_request_error", message).code("invalid_api_key")
     }
 
+    /// 403.
+    pub(super) fn forbidden(message: &str) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, "permission_error", message)
+    }
+
     /// 404.
     pub(super) fn not_found(message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, "invalid_request_error", message).code("not_found")
@@ -82,6 +88,18 @@ impl Problem {
     /// 415.
     pub(super) fn not_json() -> Problem {
         let message = "the content type must be application/json";
+        Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
+            .code("unsupported_media_type")
+    }
+
+    /// 409: what is there stands against it.
+    fn standing(message: String, code: &'static str) -> Problem {
+        Problem::new(StatusCode::CONFLICT, "invalid_request_error", message).code(code)
+    }
+
+    /// 415, where TOML is taken.
+    pub(super) fn not_toml() -> Problem {
+        let message = "the content type must be application/toml";
         Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid_request_error", message)
             .code("unsupported_media_type")
     }
@@ -219,6 +237,28 @@ impl From<Refusal> for Problem {
             Refusal::Overloaded { retry_after } => Problem::overloaded(message, retry_after),
             Refusal::Stopping => Problem::overloaded(message, Duration::from_secs(1)),
             Refusal::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<KeyRefused> for Problem {
+    fn from(refused: KeyRefused) -> Problem {
+        let message = refused.to_string();
+        match refused {
+            KeyRefused::Unknown(_) | KeyRefused::UnknownAccount(_) => Problem::not_found(message),
+            KeyRefused::Declared(_) => Problem::standing(message, "declared_in_configuration"),
+            KeyRefused::Exists(_) => Problem::standing(message, "already_exists"),
+            KeyRefused::Revoked(_) => Problem::standing(message, "revoked"),
+            KeyRefused::Replaced(_) | KeyRefused::SameSecret(..) => {
+                Problem::standing(message, "secret_in_use")
+            }
+            KeyRefused::Several(_) => Problem::standing(message, "conflict"),
+            KeyRefused::Keys(_) | KeyRefused::Secret(_) => Problem::internal(RequestId::new(), &message),
+            KeyRefused::Store(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "keys could not be kept");
+                let message = "the keys cannot be read or changed right now; try again shortly";
+                Problem::overloaded(message.to_owned(), Duration::from_secs(1))
+            }
         }
     }
 }

@@ -42,6 +42,15 @@ impl Fields {
         self.members.shift_remove(key).filter(|value| !value.is_null())
     }
 
+    /// True where the member is there and null; it is taken out then.
+    pub(super) fn take_null(&mut self, key: &str) -> bool {
+        let null = self.members.get(key).is_some_and(Value::is_null);
+        if null {
+            self.members.shift_remove(key);
+        }
+        null
+    }
+
     /// A whole number, zero or more.
     pub(super) fn whole(&mut self, key: &str) -> Result<Option<u64>, Problem> {
         let Some(value) = self.take(key) else { return Ok(None) };

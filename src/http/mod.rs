@@ -2,6 +2,7 @@
 //!
 //! Handlers read, ask `gateway`, and write; they decide nothing about budgets.
 
+pub mod admin;
 mod auth;
 mod body;
 mod chat;
@@ -18,6 +19,6 @@ mod settings;
 mod strict;
 mod usage;
 
-pub use router::{Service, api, monitoring};
-pub use server::{Bound, Server, bind};
-pub use settings::Settings;
+pub use router::{Service, api, api_table, monitoring};
+pub use server::{Bound, Server, bind, reachable};
+pub use settings::{AdminSettings, Settings};

@@ -24,11 +24,11 @@ pub(super) async fn models(
     State(service): State<Arc<Service>>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    auth::tenant(&service.keys, &headers)?;
+    let tenant = auth::tenant(&service.keys, &headers)?;
     let efforts = service.settings.efforts.iter().map(|(word, effort)| (word.clone(), effort.get().into()));
     Ok(page(&json!({
         "object": "list",
-        "data": listing(service.gateway.catalog()),
+        "data": listing(&service.gateway.catalog_of(&tenant)),
         "efforts": efforts.collect::<Map<String, Value>>(),
     })))
 }
@@ -39,8 +39,9 @@ pub(super) async fn model(
     headers: HeaderMap,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
-    auth::tenant(&service.keys, &headers)?;
-    let found = listing(service.gateway.catalog()).into_iter().find(|model| model["id"] == name.as_str());
+    let tenant = auth::tenant(&service.keys, &headers)?;
+    let found =
+        listing(&service.gateway.catalog_of(&tenant)).into_iter().find(|model| model["id"] == name.as_str());
     let missing = || Problem::not_found(format!("there is no model {name:?}")).code("model_not_found");
     found.map(|model| page(&model)).ok_or_else(missing)
 }
@@ -48,7 +49,11 @@ pub(super) async fn model(
 fn listing(catalog: &Catalog) -> Vec<Value> {
     let models = catalog.models.values().map(|model| real(model));
     let routes = catalog.routes.values().map(|route| {
-        let members: Vec<&str> = catalog.candidates(route).map(|model| &*model.name).collect();
+        let named = route.models.iter().map(AsRef::as_ref);
+        let members: Vec<&str> = match route.models.is_empty() {
+            true => catalog.models.keys().map(AsRef::as_ref).collect(),
+            false => named.collect(),
+        };
         json!({ "id": &*route.name, "object": "model", "created": 0, "owned_by": "stint", "route": members })
     });
     routes.chain(models).collect()
@@ -81,7 +86,8 @@ pub(super) async fn allowance(
     Ok(page(&json!({ "limits": statement.iter().map(limit).collect::<Vec<_>>() })))
 }
 
-fn limit(line: &Line) -> Value {
+/// How one limit stands.
+pub(super) fn limit(line: &Line) -> Value {
     let unit = match line.limit.unit {
         Unit::Money => "usd",
         Unit::Thinking => "tokens",

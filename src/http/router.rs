@@ -46,18 +46,28 @@ impl fmt::Debug for Service {
 /// The API; with the monitoring pages where those have no listener of their own. Where others than this machine
 /// reach it, the metrics need a key: they show who spends how much.
 pub fn api(service: &Arc<Service>) -> Router {
-    let routes = Router::new()
-        .route("/v1/chat/completions", post(chat::completions))
-        .route("/v1/models", get(pages::models))
-        .route("/v1/models/{*name}", get(pages::model))
-        .route("/v1/allowance", get(pages::allowance))
-        .route("/v1/usage", get(usage::usage))
-        .with_state(service.clone());
+    let routes = of_rows(rows(), service.clone());
     finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
         (Some(_), _) => routes,
         (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
         (None, false) => routes.merge(monitoring_routes(service, get(pages::metrics_with_key))),
     })
+}
+
+/// Every method and path of the API, the monitoring pages among them.
+pub fn api_table() -> Vec<(&'static str, &'static str)> {
+    let rows = rows().into_iter().chain(monitoring_rows(get(pages::metrics)));
+    rows.map(|row| (row.method, row.path)).collect()
+}
+
+fn rows() -> Vec<Row<Arc<Service>>> {
+    vec![
+        Row::new("POST", "/v1/chat/completions", post(chat::completions)),
+        Row::new("GET", "/v1/models", get(pages::models)),
+        Row::new("GET", "/v1/models/{*name}", get(pages::model)),
+        Row::new("GET", "/v1/allowance", get(pages::allowance)),
+        Row::new("GET", "/v1/usage", get(usage::usage)),
+    ]
 }
 
 /// `/metrics`, `/healthz` and `/readyz` alone.
@@ -66,19 +76,50 @@ pub fn monitoring(service: &Arc<Service>) -> Router {
 }
 
 fn monitoring_routes(service: &Arc<Service>, metrics: MethodRouter<Arc<Service>>) -> Router {
-    Router::new()
-        .route("/metrics", metrics)
-        .route("/healthz", get(pages::healthz))
-        .route("/readyz", get(pages::readyz))
-        .with_state(service.clone())
+    of_rows(monitoring_rows(metrics), service.clone())
+}
+
+fn monitoring_rows(metrics: MethodRouter<Arc<Service>>) -> Vec<Row<Arc<Service>>> {
+    vec![
+        Row::new("GET", "/metrics", metrics),
+        Row::new("GET", "/healthz", get(pages::healthz)),
+        Row::new("GET", "/readyz", get(pages::readyz)),
+    ]
+}
+
+/// One method of one path. The routes are data, so that tests can walk them.
+pub(super) struct Row<S> {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    answer: MethodRouter<S>,
+}
+
+impl<S> Row<S> {
+    pub(super) fn new(method: &'static str, path: &'static str, answer: MethodRouter<S>) -> Row<S> {
+        Row { method, path, answer }
+    }
+}
+
+pub(super) fn of_rows<S: Clone + Send + Sync + 'static>(rows: Vec<Row<S>>, state: S) -> Router {
+    let add = |router: Router<S>, row: Row<S>| router.route(row.path, row.answer);
+    rows.into_iter().fold(Router::new(), add).with_state(state)
+}
+
+fn finish(routes: Router) -> Router {
+    dress(endings(routes))
+}
+
+/// What paths and methods that are not there are answered.
+pub(super) fn endings(routes: Router) -> Router {
+    routes
+        .fallback(async || Problem::not_found("there is no such path; the API is under /v1"))
+        .method_not_allowed_fallback(async || Problem::wrong_method())
 }
 
 /// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that
 /// do not show themselves.
-fn finish(routes: Router) -> Router {
+pub(super) fn dress(routes: Router) -> Router {
     routes
-        .fallback(async || Problem::not_found("there is no such path; the API is under /v1"))
-        .method_not_allowed_fallback(async || Problem::wrong_method())
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(frame))
         .layer(SetSensitiveRequestHeadersLayer::new(auth::HEADERS))

@@ -1,7 +1,7 @@
 //! The accept loop: our own, because it has the limits and deadlines that `axum::serve` lacks.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +53,16 @@ pub fn bind(address: SocketAddr) -> io::Result<Bound> {
             format!("cannot listen on {address}: {error}; free it, or set listen or STINT_LISTEN to another"),
         )
     })
+}
+
+/// Where a server that listens there is called from its own machine: one on every address, on loopback.
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 impl Bound {

@@ -4,7 +4,19 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::tenant::Token;
 use crate::units::Effort;
+
+/// The listener of those who manage keys and accounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdminSettings {
+    /// Where it is served.
+    pub listen: SocketAddr,
+    /// Who sends it may do everything.
+    pub token: Token,
+    /// The names by which it may be called, beside those of this machine.
+    pub hosts: Vec<String>,
+}
 
 /// Listeners, limits and deadlines of the HTTP server.
 #[derive(Debug, Clone, PartialEq)]

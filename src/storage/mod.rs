@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 pub use error::StorageError;
 pub use settings::{Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Archive, Report, Sqlite, SqliteAnswers, SqliteJournal, restore};
+pub use sqlite::{Archive, Report, Sqlite, SqliteAnswers, SqliteJournal, SqliteKeyStore, restore};
 
 use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Journal, MemoryJournal};
+use crate::tenant::{KeyStore, MemoryKeyStore};
 
 /// An open database, in which each module below keeps what it must not lose.
 #[derive(Debug, Clone)]
@@ -44,6 +45,15 @@ impl Database {
             Database::Sqlite(database) => Arc::new(SqliteJournal::new(database.clone())),
         }
     }
+
+    /// The keys and terms that were made while the gateway ran.
+    pub fn keys(&self) -> Arc<dyn KeyStore> {
+        match self {
+            Database::Memory => Arc::new(MemoryKeyStore::default()),
+            Database::Sqlite(database) => Arc::new(SqliteKeyStore::new(database.clone())),
+        }
+    }
+
     /// What idempotency keys stand for.
     pub fn answers(&self) -> Arc<dyn Answers> {
         match self {

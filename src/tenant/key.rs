@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 
 const KEY_PREFIX: &str = "sk-stint-";
 const HASH_PREFIX: &str = "sha256:";
@@ -16,6 +17,12 @@ pub struct KeyHash([u8; 32]);
 
 /// A key that was just made. The text is shown once; only the hash is kept.
 pub struct NewKey {
+    text: String,
+}
+
+/// A secret of the operator's own, which is told to nobody but the server that knows its hash.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token {
     text: String,
 }
 
@@ -56,6 +63,46 @@ impl NewKey {
     }
 }
 
+impl KeyHash {
+    /// True where both are hashes of one text. Takes the same time whatever they are.
+    pub fn matches(&self, other: &KeyHash) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+
+    /// Its 32 bytes, as a database keeps them.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The hash from its 32 bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> KeyHash {
+        KeyHash(bytes)
+    }
+}
+
+impl Token {
+    /// Keeps the text to itself.
+    pub fn new(text: impl Into<String>) -> Token {
+        Token { text: text.into() }
+    }
+
+    /// What callers' tokens are compared with.
+    pub fn hash(&self) -> KeyHash {
+        hash_key(&self.text)
+    }
+
+    /// The token itself, to be sent.
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
 impl fmt::Debug for NewKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("NewKey(…)")
@@ -78,7 +125,7 @@ impl FromStr for KeyHash {
     }
 }
 
-fn nibble(digit: u8) -> Result<u8, KeyError> {
+pub(super) fn nibble(digit: u8) -> Result<u8, KeyError> {
     match digit {
         b'0'..=b'9' => Ok(digit - b'0'),
         b'a'..=b'f' => Ok(digit - b'a' + 10),
@@ -99,7 +146,8 @@ impl fmt::Debug for KeyHash {
     }
 }
 
-struct Hex<'a>(&'a [u8; 32]);
+/// Bytes as hexadecimal digits.
+pub(super) struct Hex<'a>(pub(super) &'a [u8]);
 
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,11 +1,11 @@
-//! The table from keys to tenants.
+//! The table from keys to tenants, as it is at the moment.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use crate::units::AccountId;
+use crate::units::{AccountId, Timestamp};
 
-use super::{KeyHash, hash_key};
+use super::{Access, KeyHash, hash_key};
 
 /// Someone who may ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,13 +14,31 @@ pub struct Tenant {
     pub account: AccountId,
     /// The hash of its key; none for the anonymous tenant.
     pub key: Option<KeyHash>,
+    /// What it may name and do.
+    pub access: Access,
+    /// From when on its key is refused.
+    pub expires: Option<Timestamp>,
 }
 
-/// All tenants, by their keys. Without any it is open: everybody is the anonymous tenant.
+/// All tenants, by their keys. Without any it is open: everybody is the anonymous tenant. Clones share it, and see
+/// at once what is changed in it.
 #[derive(Debug, Clone)]
 pub struct Keys {
-    tenants: HashMap<KeyHash, Arc<Tenant>>,
+    live: Arc<RwLock<Table>>,
+}
+
+/// What is looked up: every secret that is neither replaced nor revoked for good.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    entries: HashMap<KeyHash, Entry>,
     anonymous: Option<Arc<Tenant>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    tenant: Arc<Tenant>,
+    /// From when on this secret is refused.
+    until: Option<Timestamp>,
 }
 
 /// Why tenants do not make a table.
@@ -43,52 +61,107 @@ impl Tenant {
 
     /// The tenant that everybody is where no keys are configured; without limits.
     pub fn anonymous() -> Tenant {
-        Tenant { account: AccountId::new("anonymous"), key: None }
+        let (key, access, expires) = (None, Access::default(), None);
+        Tenant { account: AccountId::new("anonymous"), key, access, expires }
+    }
+
+    /// The owner of a key that may name everything and does not expire.
+    pub fn new(account: AccountId, key: KeyHash) -> Tenant {
+        Tenant { account, key: Some(key), access: Access::default(), expires: None }
     }
 }
 
 impl Keys {
     /// A table of these tenants; an open one if there are none.
     pub fn new(tenants: Vec<Tenant>) -> Result<Keys, KeysError> {
+        check(&tenants)?;
         if tenants.is_empty() {
             return Ok(Keys::open());
         }
-        let mut names = HashSet::new();
-        let mut table = HashMap::<KeyHash, Arc<Tenant>>::with_capacity(tenants.len());
+        let mut table = Table::default();
         for tenant in tenants {
-            let Some(key) = tenant.key else { return Err(KeysError::NoKey(tenant.account)) };
-            if !names.insert(tenant.account.clone()) {
-                return Err(KeysError::NameTwice(tenant.account));
-            }
-            if let Some(other) = table.get(&key) {
-                return Err(KeysError::KeyTwice(other.account.clone(), tenant.account));
-            }
-            table.insert(key, Arc::new(tenant));
+            let (key, until) = (tenant.key, tenant.expires);
+            table.insert(key, until, Arc::new(tenant));
         }
-        Ok(Keys { tenants: table, anonymous: None })
+        Ok(Keys::of(table))
     }
 
     /// A table that takes everybody, with any key or none, for the anonymous tenant.
     pub fn open() -> Keys {
-        Keys { tenants: HashMap::new(), anonymous: Some(Arc::new(Tenant::anonymous())) }
+        Keys::of(Table::open())
+    }
+
+    pub(super) fn of(table: Table) -> Keys {
+        Keys { live: Arc::new(RwLock::new(table)) }
+    }
+
+    /// Puts another table in place of this one, for all clones at once.
+    pub(super) fn replace(&self, table: Table) {
+        let old = std::mem::replace(&mut *self.live.write().unwrap_or_else(PoisonError::into_inner), table);
+        // It may be large: whoever looks up a key need not wait until it is gone.
+        drop(old);
     }
 
     /// True where everybody may ask.
     pub fn is_open(&self) -> bool {
-        self.anonymous.is_some()
+        self.table().anonymous.is_some()
     }
 
-    /// Whose key it is. The cost is that of hashing the key, whoever it belongs to. A caller without a key, or
-    /// with an empty one, is the anonymous tenant or nobody.
-    pub fn find(&self, key: Option<&str>) -> Option<Arc<Tenant>> {
-        let known = || self.tenants.get(&hash_key(key.filter(|key| !key.is_empty())?)).cloned();
-        self.anonymous.clone().or_else(known)
+    /// Whose key it is. The cost is that of hashing the key and of one look into a table, whether it is known, expired,
+    /// revoked or none at all. A caller without a key, or with an empty one, is the anonymous tenant or nobody.
+    pub fn find(&self, key: Option<&str>, now: Timestamp) -> Option<Arc<Tenant>> {
+        let hash = key.filter(|key| !key.is_empty()).map(hash_key);
+        let table = self.table();
+        if let Some(anonymous) = &table.anonymous {
+            return Some(anonymous.clone());
+        }
+        let entry = table.entries.get(&hash?)?;
+        let ended = entry.until.is_some_and(|until| until <= now);
+        (!ended).then(|| entry.tenant.clone())
     }
 
     /// Every tenant, in no particular order.
-    pub fn tenants(&self) -> impl Iterator<Item = &Arc<Tenant>> {
-        self.tenants.values().chain(&self.anonymous)
+    pub fn tenants(&self) -> Vec<Arc<Tenant>> {
+        let table = self.table();
+        // A tenant whose key was replaced stands there with both its secrets.
+        let current = |(hash, entry): (&KeyHash, &Entry)| {
+            (entry.tenant.key.as_ref() == Some(hash)).then(|| entry.tenant.clone())
+        };
+        table.entries.iter().filter_map(current).chain(table.anonymous.clone()).collect()
     }
+
+    fn table(&self) -> RwLockReadGuard<'_, Table> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    pub(super) fn open() -> Table {
+        Table { entries: HashMap::new(), anonymous: Some(Arc::new(Tenant::anonymous())) }
+    }
+
+    /// One more secret. What is there already stays.
+    pub(super) fn insert(&mut self, hash: Option<KeyHash>, until: Option<Timestamp>, tenant: Arc<Tenant>) {
+        if let Some(hash) = hash {
+            self.entries.entry(hash).or_insert(Entry { tenant, until });
+        }
+    }
+}
+
+/// Each tenant has a key and a name of its own.
+pub(super) fn check(tenants: &[Tenant]) -> Result<(), KeysError> {
+    let (mut names, mut keys) = (HashSet::new(), HashMap::new());
+    for tenant in tenants {
+        let account = &tenant.account;
+        let Some(key) = tenant.key else { return Err(KeysError::NoKey(account.clone())) };
+        if !names.insert(account) {
+            return Err(KeysError::NameTwice(account.clone()));
+        }
+        if let Some(other) = keys.insert(key, account) {
+            return Err(KeysError::KeyTwice(other.clone(), account.clone()));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -96,12 +169,16 @@ mod tests {
     use super::*;
 
     fn tenant(name: &str, key: &str) -> Tenant {
-        Tenant { account: AccountId::new(name), key: Some(hash_key(key)) }
+        Tenant::new(AccountId::new(name), hash_key(key))
     }
 
     fn check<'k>(keys: &Keys, key: impl Into<Option<&'k str>>, expected: Option<&str>) {
         let key = key.into();
-        assert_eq!(keys.find(key).map(|tenant| tenant.account.to_string()).as_deref(), expected, "{key:?}");
+        assert_eq!(
+            keys.find(key, Timestamp(0)).map(|tenant| tenant.account.to_string()).as_deref(),
+            expected,
+            "{key:?}"
+        );
     }
 
     #[test]
@@ -127,7 +204,7 @@ mod tests {
         assert!(keys.is_open());
         check(&keys, None, Some("anonymous"));
         check(&keys, "sk-whatever", Some("anonymous"));
-        assert_eq!(keys.tenants().count(), 1);
+        assert_eq!(keys.tenants().len(), 1);
     }
 
     #[test]
@@ -138,5 +215,13 @@ mod tests {
         assert_eq!(twice, KeysError::KeyTwice(AccountId::new("a"), AccountId::new("b")));
         let keyless = Keys::new(vec![Tenant::anonymous()]).unwrap_err();
         assert_eq!(keyless, KeysError::NoKey(AccountId::new("anonymous")));
+    }
+
+    #[test]
+    fn a_key_is_refused_from_its_expiry_on() {
+        let expires = Some(Timestamp(1_000));
+        let keys = Keys::new(vec![Tenant { expires, ..tenant("a", "sk-a") }]).unwrap();
+        let known = |now| keys.find(Some("sk-a"), Timestamp(now)).is_some();
+        assert_eq!([known(0), known(999), known(1_000), known(1_001)], [true, true, false, false]);
     }
 }

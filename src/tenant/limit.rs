@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::units::{Amount, Facet, Window};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use crate::units::{Amount, Facet, Unit, Window};
 
 /// The most of one unit that an account may spend in one window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,24 @@ impl TenantLimit {
     #[must_use]
     pub fn on(self, scope: Scope) -> TenantLimit {
         TenantLimit { scope, ..self }
+    }
+}
+
+/// In the words of the configuration: `{ money = "20", per = "month", model = "m" }`.
+impl Serialize for TenantLimit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut words = serializer.serialize_map(None)?;
+        words.serialize_entry(self.max.unit().word(), &self.max)?;
+        if self.max.unit() != Unit::Concurrency {
+            words.serialize_entry("per", &self.window)?;
+        }
+        match &self.scope {
+            Scope::All => {}
+            Scope::Model(name) => words.serialize_entry("model", name)?,
+            Scope::EachUser => words.serialize_entry("each", "user")?,
+            Scope::Tag(name) => words.serialize_entry("tag", name)?,
+        }
+        words.end()
     }
 }
 

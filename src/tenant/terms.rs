@@ -17,6 +17,17 @@ pub struct Terms {
     pub warn_at: Percent,
 }
 
+/// Some of an account's terms, to be put in place of those that hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TermsPatch {
+    /// All its limits.
+    pub limits: Option<Vec<TenantLimit>>,
+    /// Where its days and months begin.
+    pub zone: Option<Zone>,
+    /// When a limit is announced.
+    pub warn_at: Option<Percent>,
+}
+
 /// A share in percent, from 1 to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u8);
@@ -30,6 +41,18 @@ impl Terms {
     /// An account without limits.
     pub fn unlimited(account: AccountId) -> Terms {
         Terms { account, limits: Vec::new(), zone: Zone::UTC, warn_at: Percent::default() }
+    }
+}
+
+impl TermsPatch {
+    /// The terms with these in their place.
+    pub fn on(&self, terms: Terms) -> Terms {
+        Terms {
+            account: terms.account,
+            limits: self.limits.clone().unwrap_or(terms.limits),
+            zone: self.zone.clone().unwrap_or(terms.zone),
+            warn_at: self.warn_at.unwrap_or(terms.warn_at),
+        }
     }
 }
 

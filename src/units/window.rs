@@ -27,6 +27,10 @@ pub enum Window {
 }
 
 impl Window {
+    /// Every window, the shortest first.
+    pub const ALL: [Window; 6] =
+        [Window::Minute, Window::Hour, Window::Day, Window::Week, Window::Month, Window::Total];
+
     /// When the window that holds `now` began; for all time, the beginning of time.
     pub fn start(self, now: Timestamp, zone: &Zone) -> Timestamp {
         self.bounds(now, zone).map_or(Timestamp(i64::MIN), |(start, _)| start)

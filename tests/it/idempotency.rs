@@ -11,8 +11,7 @@ use stint::backend::scripted::{Gate, Play, Scripted, State};
 use stint::backend::{Backend, Failure, Fault};
 use stint::catalog::{Class, Model};
 use stint::idempotency::{Answers, Change, Fingerprint, Record, Scope, Settings};
-use stint::ledger::AccountId;
-use stint::ledger::MemoryJournal;
+use stint::ledger::{AccountId, MemoryJournal};
 use stint::units::{Money, RequestId, Timestamp};
 
 use crate::harness::{Answer, World, model, tenant};

@@ -9,6 +9,7 @@
     reason = "tests may fail, print, and spawn callers of their own"
 )]
 
+mod access;
 mod books;
 mod budgets;
 mod crash;
@@ -16,6 +17,7 @@ mod faults;
 mod hanging_up;
 mod harness;
 mod idempotency;
+mod keys;
 mod layers;
 mod llamacpp;
 mod money;

@@ -3,6 +3,8 @@
 mod answers;
 mod archive;
 mod journal;
+mod key_rows;
+mod keys;
 mod records;
 mod restore;
 mod rows;
@@ -22,6 +24,7 @@ use tokio::sync::{Mutex, MutexGuard};
 pub use answers::SqliteAnswers;
 pub use archive::Archive;
 pub use journal::SqliteJournal;
+pub use keys::SqliteKeyStore;
 pub use restore::restore;
 pub use verify::Report;
 
@@ -35,6 +38,7 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "ledger", include_str!("../../../migrations/sqlite/0001_ledger.sql")),
     (2, "accounts", include_str!("../../../migrations/sqlite/0002_accounts.sql")),
+    (3, "keys", include_str!("../../../migrations/sqlite/0003_keys.sql")),
     (4, "seals", include_str!("../../../migrations/sqlite/0004_seals.sql")),
     (5, "idempotency", include_str!("../../../migrations/sqlite/0005_idempotency.sql")),
 ];

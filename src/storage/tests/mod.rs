@@ -3,6 +3,7 @@
 mod books;
 mod crash;
 mod faults;
+mod keys;
 mod restart;
 
 use std::future::poll_fn;

@@ -2,12 +2,14 @@
 //! that `make test-tools` installs.
 
 mod answer;
+pub(crate) mod managed;
 mod process;
 pub(crate) mod tools;
 mod upstream;
 mod world;
 
 pub(crate) use answer::Answer;
+pub(crate) use managed::Managed;
 pub(crate) use process::{Folder, Process};
 pub(crate) use upstream::{Manner, Upstream};
 pub(crate) use world::{World, model, tenant};

@@ -55,9 +55,9 @@ pub(crate) struct Caller {
 pub(crate) fn tenant(name: &str, nanos: u64) -> Caller {
     let limits = vec![TenantLimit::new(Window::Total, Amount::Money(Money(nanos)))];
     let account = AccountId::new(name);
-    let key = Some(hash_key(&format!("sk-{name}")));
+    let key = hash_key(&format!("sk-{name}"));
     let terms = Terms { limits, ..Terms::unlimited(account.clone()) };
-    Caller { tenant: Tenant { account, key }, terms }
+    Caller { tenant: Tenant::new(account, key), terms }
 }
 
 /// The gateway and what stands around it.

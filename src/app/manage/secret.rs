@@ -1,11 +1,11 @@
-//! `stint keys`: the two things that can be done with a key without a server.
+//! What can be done with a key alone: to make one, and to hash it.
 
 use std::io::{self, ErrorKind, Read};
 use std::process::ExitCode;
 
 use crate::tenant::{KeyHash, NewKey, hash_key};
 
-use super::command::{fail, say};
+use crate::app::command::{fail, say};
 
 /// No caller's key may be longer, in bytes.
 const KEY_MAX: usize = 512;

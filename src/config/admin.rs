@@ -1,0 +1,51 @@
+//! `[admin]`: the listener of those who manage keys and accounts.
+
+use std::net::SocketAddr;
+
+use crate::http::AdminSettings;
+use crate::tenant::Token;
+
+use super::mistake::Wrong;
+use super::reader::Section;
+use super::secret;
+
+/// A shorter token could be guessed.
+const TOKEN_MIN: usize = 16;
+
+const PLACES: secret::Places = secret::Places { text: "token", variable: "token_env", file: "token_file" };
+
+/// `[admin]`; none where the section is absent.
+pub(super) fn admin(root: &Section<'_>, others: &[SocketAddr]) -> Option<AdminSettings> {
+    if !root.has("admin") {
+        return None;
+    }
+    let admin = root.section("admin");
+    let listen = admin.or("listen", SocketAddr::from(([127, 0, 0, 1], 8090)));
+    let hosts = admin.or("hosts", Vec::<String>::new());
+    if others.contains(&listen) && listen.port() != 0 {
+        let remedy = "give it a port of its own: who reaches the API need not reach this";
+        admin.wrong("listen", Wrong::new("the address of another listener", remedy));
+    }
+    if !listen.ip().is_loopback() && hosts.is_empty() {
+        let remedy = "write the names by which it is called, like hosts = [\"stint.internal\"], or listen on 127.0.0.1";
+        admin.wrong("hosts", Wrong::new("missing for an address that others reach", remedy));
+    }
+    Some(AdminSettings { listen, token: token(&admin)?, hosts })
+}
+
+fn token(admin: &Section<'_>) -> Option<Token> {
+    let named = ["token", "token_env", "token_file"].into_iter().any(|key| admin.has(key));
+    let token = secret::read(admin, &PLACES);
+    if !named {
+        let remedy = "name an environment variable or a file that has it (token_env or token_file); \
+                      `stint keys new` makes a good one";
+        admin.wrong("token_env", Wrong::new("no token", remedy));
+    }
+    let short = |token: &String| token.len() < TOKEN_MIN;
+    if token.as_ref().is_some_and(short) {
+        let key = if admin.has("token_file") { "token_file" } else { "token_env" };
+        let what = format!("a token of fewer than {TOKEN_MIN} characters");
+        admin.wrong(key, Wrong::new(what, "`stint keys new` makes one that nobody guesses"));
+    }
+    token.map(Token::new)
+}

@@ -1,0 +1,62 @@
+//! What an operator says of keys, of those who manage them, and what an import takes.
+
+use crate::config;
+use crate::tenant::{Book, Stored, to_toml};
+
+use super::{check, hash, load_text, with_examples};
+
+/// CF-08, CF-09: the admin API is served to whoever has a token that nobody guesses, and to nobody else.
+#[test]
+fn the_admin_api_needs_a_token() {
+    let what = |text: &str| {
+        let mistakes = load_text(&format!("[admin]\n{text}\n")).map(drop).unwrap_err();
+        mistakes.list.iter().map(|one| format!("{}: {}", one.key, one.what)).collect::<Vec<_>>()
+    };
+    assert_eq!(what(""), ["admin.token_env: no token"]);
+    assert_eq!(what("token_env = 'EMPTY'"), ["admin.token_env: EMPTY is not set"]);
+    assert_eq!(what("token_env = 'ABSENT'"), ["admin.token_env: ABSENT is not set"]);
+    assert_eq!(what("token_env = 'SHORT'"), ["admin.token_env: a token of fewer than 16 characters"]);
+    assert_eq!(what("token = 'in-the-text-itself'"), ["admin.token: a secret in the configuration"]);
+    let good = "token_env = 'STINT_ADMIN_TOKEN'";
+    let same = format!("listen = '127.0.0.1:8080'\n{good}");
+    assert_eq!(what(&same), ["admin.listen: the address of another listener"]);
+    let public = format!("listen = '0.0.0.0:8090'\n{good}");
+    assert_eq!(what(&public), ["admin.hosts: missing for an address that others reach"]);
+    assert!(load_text(&format!("[admin]\n{public}\nhosts = ['stint.internal']\n")).is_ok());
+    let settings = load_text(&format!("[admin]\n{good}\n")).unwrap();
+    assert_eq!(settings.admin.as_ref().unwrap().listen.to_string(), "127.0.0.1:8090");
+    assert!(!format!("{settings:?}").contains("sk-secret"), "a secret shows itself");
+}
+
+#[test]
+fn keys_are_limited_to_what_there_is() {
+    let key = format!("[[key]]\nname = 'alice'\nhash = '{}'\n", hash("sk-alice"));
+    check(
+        &format!("{key}models = ['reasone']\nroutes = ['nowhere at all']\nexpires_at = 'soon'\n"),
+        &[
+            "line 4: key.models: there is no \"reasone\" among the models; did you mean \"reasoner\"?",
+            "line 5: key.routes: there is no \"nowhere at all\" among the routes; these are there: auto",
+            "line 6: key.expires_at: not a moment; write it like \"2027-01-31T12:00:00Z\"",
+        ],
+    );
+    let settings = load_text(&format!("{key}expires_at = 2027-01-31T12:00:00Z\n")).unwrap();
+    assert_eq!(settings.tenants[0].expires.unwrap().to_string(), "2027-01-31T12:00:00Z");
+}
+
+#[test]
+fn what_was_exported_is_read_as_it_was() {
+    let catalog = load_text(&with_examples()).unwrap().catalog;
+    let text = with_examples();
+    let (_, keys) = text.split_once("[[key]]").unwrap();
+    let declared = config::keys(&format!("[[key]]{keys}"), "an import", &catalog).unwrap();
+    let book = Book::new(declared.clone(), false, Stored::default());
+    let exported = to_toml(&book);
+    let mut again = config::keys(&exported, "an export", &catalog).unwrap();
+    again.terms.sort_by(|one, other| one.account.cmp(&other.account));
+    let mut expected = declared;
+    expected.terms.sort_by(|one, other| one.account.cmp(&other.account));
+    assert_eq!(again, expected, "{exported}");
+    let mistakes = config::keys("[server]\n[[key]]\nname = ''\n", "an import", &catalog).unwrap_err();
+    let lines: Vec<_> = mistakes.list.iter().map(|mistake| mistake.line).collect();
+    assert_eq!(lines, [Some(1), Some(2), Some(3)], "{mistakes}");
+}

@@ -1,0 +1,69 @@
+//! Who may use the admin API.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Request, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::tenant::hash_key;
+use crate::units::Timestamp;
+
+use super::Admin;
+use crate::http::auth;
+use crate::http::error::Problem;
+
+/// The names of this machine for itself.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Looks at the host and the token before anything else is looked at.
+pub(super) async fn guard(State(admin): State<Arc<Admin>>, request: Request<Body>, next: Next) -> Response {
+    match check(&admin, &request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn check(admin: &Admin, request: &Request<Body>) -> Result<(), Problem> {
+    if !host(request).is_some_and(|host| is_known(admin, &host)) {
+        return Err(Problem::forbidden(
+            "the admin API is not called by that host name; add it to hosts in [admin]",
+        )
+        .code("bad_host"));
+    }
+    may(admin, request.headers())
+}
+
+/// The token, or a key with the scope. A key without it is told so: its owner is known.
+fn may(admin: &Admin, headers: &HeaderMap) -> Result<(), Problem> {
+    let secret = auth::presented(headers)?.filter(|secret| !secret.is_empty()).ok_or_else(auth::refused)?;
+    if hash_key(secret).matches(&admin.access.token.hash()) {
+        return Ok(());
+    }
+    let tenant = admin.directory.keys().find(Some(secret), Timestamp::now()).ok_or_else(auth::refused)?;
+    // Where everybody may ask, nobody has shown a key.
+    match (tenant.access.admin, tenant.key) {
+        (true, Some(_)) => Ok(()),
+        (false, Some(_)) => Err(Problem::forbidden("this key may not use the admin API").code("not_admin")),
+        (_, None) => Err(auth::refused()),
+    }
+}
+
+/// The name that the caller knows us by. A page of another site that resolved its own name to this machine's address
+/// comes with that name.
+fn host(request: &Request<Body>) -> Option<String> {
+    let header = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+    let text = header.or_else(|| request.uri().authority().map(Authority::as_str))?;
+    let authority = text.parse::<Authority>().ok().filter(|_| !text.contains('@'))?;
+    Some(authority.host().to_ascii_lowercase())
+}
+
+fn is_known(admin: &Admin, host: &str) -> bool {
+    let own = admin.access.listen.ip();
+    LOOPBACK.contains(&host)
+        || admin.access.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+        || (!own.is_unspecified() && host.trim_matches(['[', ']']).parse() == Ok(own))
+}

@@ -1,0 +1,166 @@
+//! Keys and terms as callers of the admin API write them: the configuration's words, in JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::catalog::Catalog;
+use crate::http::error::Problem;
+use crate::http::fields::Fields;
+use crate::tenant::{KeyPatch, Percent, Scope, TenantLimit, TermsPatch};
+use crate::units::{AccountId, Amount, Count, Money, Timestamp, Tokens, Unit, Window, Zone};
+
+/// The longest time that an old secret may be taken beside the new one.
+const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The account of a new key: its name below the account that it belongs to.
+pub(super) fn account(fields: &mut Fields) -> Result<AccountId, Problem> {
+    let name = fields.need("name")?;
+    let path = match fields.text("account")? {
+        Some(parent) => format!("{parent}/{name}"),
+        None => name,
+    };
+    path.parse::<AccountId>().map_err(|error| Problem::invalid(None, error.to_string()))
+}
+
+/// Scopes, end and terms of a key, as far as they are said.
+pub(super) fn key(fields: &mut Fields, catalog: &Catalog) -> Result<KeyPatch, Problem> {
+    Ok(KeyPatch {
+        models: names(fields, "models", |name| catalog.models.contains_key(name))?,
+        routes: names(fields, "routes", |name| catalog.routes.contains_key(name))?,
+        admin: fields.flag("admin")?,
+        expires: expires(fields)?,
+        terms: terms(fields)?,
+    })
+}
+
+/// Terms of an account, as far as they are said.
+pub(super) fn terms(fields: &mut Fields) -> Result<TermsPatch, Problem> {
+    let zone = fields.text("time_zone")?.map(|name| name.parse::<Zone>());
+    let warn_at = fields.whole("warn_at")?.map(Percent::try_from);
+    Ok(TermsPatch {
+        limits: limits(fields)?,
+        zone: zone.transpose().map_err(|error| Problem::invalid(Some("time_zone"), error.to_string()))?,
+        warn_at: warn_at.transpose().map_err(|error| Problem::invalid(Some("warn_at"), error.to_string()))?,
+    })
+}
+
+/// How long a secret is taken beside the one that replaces it; not at all, where nothing is said.
+pub(super) fn grace(fields: &mut Fields) -> Result<Duration, Problem> {
+    let Some(text) = fields.text("grace")? else { return Ok(Duration::ZERO) };
+    let grace = text.parse::<jiff::SignedDuration>().ok().and_then(|grace| Duration::try_from(grace).ok());
+    let wrong =
+        || Problem::invalid(Some("grace"), "must be a time of at most 30 days, like \"1h\" or \"30m\"");
+    grace.filter(|grace| *grace <= GRACE_MAX).ok_or_else(wrong)
+}
+
+fn names(
+    fields: &mut Fields,
+    key: &str,
+    known: impl Fn(&str) -> bool,
+) -> Result<Option<Vec<Arc<str>>>, Problem> {
+    let Some(list) = fields.list(key)? else { return Ok(None) };
+    let one = |(place, value): (usize, Value)| {
+        let wrong = |must: String| Problem::invalid(Some(&format!("{key}[{place}]")), must);
+        let name = value.as_str().ok_or_else(|| wrong("must be a string".to_owned()))?;
+        match known(name) {
+            true => Ok(name.into()),
+            false => Err(wrong(format!("must be one of the {key} here: there is no {name:?}"))),
+        }
+    };
+    list.into_iter().enumerate().map(one).collect::<Result<_, _>>().map(Some)
+}
+
+/// Null is never.
+fn expires(fields: &mut Fields) -> Result<Option<Option<Timestamp>>, Problem> {
+    if fields.take_null("expires_at") {
+        return Ok(Some(None));
+    }
+    let Some(text) = fields.text("expires_at")? else { return Ok(None) };
+    let moment = text.parse::<Timestamp>();
+    moment
+        .map(|moment| Some(Some(moment)))
+        .map_err(|_| Problem::invalid(Some("expires_at"), "must be a moment, like \"2027-01-31T12:00:00Z\""))
+}
+
+fn limits(fields: &mut Fields) -> Result<Option<Vec<TenantLimit>>, Problem> {
+    let Some(list) = fields.list("limits")? else { return Ok(None) };
+    let mut limits: Vec<TenantLimit> = Vec::new();
+    for (place, value) in list.into_iter().enumerate() {
+        let path = format!("limits[{place}]");
+        let limit = limit(&path, value)?;
+        let same = |other: &TenantLimit| {
+            (other.max.unit(), other.window, &other.scope) == (limit.max.unit(), limit.window, &limit.scope)
+        };
+        if limits.iter().any(same) {
+            return Err(Problem::invalid(Some(&path), "is a second limit of its kind; keep one of them"));
+        }
+        limits.push(limit);
+    }
+    Ok(Some(limits))
+}
+
+fn limit(path: &str, value: Value) -> Result<TenantLimit, Problem> {
+    let mut fields = Fields::of(path, value)?;
+    let max = amount(path, &mut fields)?;
+    let per = fields.text("per")?;
+    let scope = scope(path, &mut fields)?;
+    fields.end()?;
+    let wrong = |must: &str| Problem::invalid(Some(&format!("{path}.per")), must);
+    let window = match (max.unit(), per) {
+        (Unit::Concurrency, None) => Window::Total,
+        (Unit::Concurrency, Some(_)) => {
+            return Err(wrong("must be left out: requests at once are not counted over time"));
+        }
+        (_, per) => {
+            let named = |window: &Window| per.as_deref() == Some(&*window.to_string());
+            let window = Window::ALL.into_iter().find(named);
+            window.ok_or_else(|| wrong("must be one of minute, hour, day, week, month, total"))?
+        }
+    };
+    Ok(TenantLimit::new(window, max).on(scope))
+}
+
+fn amount(path: &str, fields: &mut Fields) -> Result<Amount, Problem> {
+    let amounts = [
+        money(path, fields)?.map(Amount::Money),
+        fields.whole("thinking")?.map(|tokens| Amount::Thinking(Tokens(tokens))),
+        fields.whole("requests")?.map(|count| Amount::Requests(Count(count))),
+        fields.whole("tool_calls")?.map(|count| Amount::ToolCalls(Count(count))),
+        fields.whole("concurrency")?.map(|count| Amount::Concurrency(Count(count))),
+    ];
+    let mut named = amounts.into_iter().flatten();
+    match (named.next(), named.next()) {
+        (Some(amount), None) => Ok(amount),
+        _ => Err(Problem::invalid(
+            Some(path),
+            "must say one of money (\"20\"), thinking, requests, tool_calls and concurrency",
+        )),
+    }
+}
+
+fn money(path: &str, fields: &mut Fields) -> Result<Option<Money>, Problem> {
+    let Some(value) = fields.take("money") else { return Ok(None) };
+    let money = serde_json::from_value::<Money>(value);
+    money.map(Some).map_err(|error| {
+        Problem::invalid(Some(&format!("{path}.money")), format!("must be dollars as text: {error}"))
+    })
+}
+
+fn scope(path: &str, fields: &mut Fields) -> Result<Scope, Problem> {
+    let model = fields.text("model")?.map(|name| Scope::Model(name.into()));
+    let tag = fields.text("tag")?.map(|name| Scope::Tag(name.into()));
+    let each = match fields.text("each")?.as_deref() {
+        None => None,
+        Some("user") => Some(Scope::EachUser),
+        Some(_) => return Err(Problem::invalid(Some(&format!("{path}.each")), "must be \"user\"")),
+    };
+    let mut named = [model, tag, each].into_iter().flatten();
+    match (named.next(), named.next()) {
+        (scope, None) => Ok(scope.unwrap_or_default()),
+        _ => {
+            Err(Problem::invalid(Some(path), "must be on one of model, tag and each; write a limit for each"))
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a key may name, and whether it may use the admin API.
+
+use std::sync::Arc;
+
+/// A key's scopes. The usual ones let it name everything and keep it away from the admin API.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Access {
+    /// The models that serve it, and that it may name. All where this is empty; but where only routes are listed,
+    /// a key names these routes and no model.
+    pub models: Vec<Arc<str>>,
+    /// The routes that it may name, all where this is empty. They choose among its models alone.
+    pub routes: Vec<Arc<str>>,
+    /// True where it may use the admin API.
+    pub admin: bool,
+}
+
+impl Access {
+    /// True where the model may be asked for by its name.
+    pub fn names_model(&self, model: &str) -> bool {
+        let listed = self.models.iter().any(|name| **name == *model);
+        listed || (self.models.is_empty() && self.routes.is_empty())
+    }
+
+    /// True where the route may be asked for by its name.
+    pub fn names_route(&self, route: &str) -> bool {
+        self.routes.is_empty() || self.routes.iter().any(|name| **name == *route)
+    }
+
+    /// True where the model may serve it, by whatever name it was asked for.
+    pub fn uses(&self, model: &str) -> bool {
+        self.models.is_empty() || self.models.iter().any(|name| **name == *model)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_is_everything_unless_only_routes_are_listed() {
+        let access = |models: &[&str], routes: &[&str]| Access {
+            models: models.iter().map(|&name| name.into()).collect(),
+            routes: routes.iter().map(|&name| name.into()).collect(),
+            admin: false,
+        };
+        let check = |access: Access, names_model, names_route, uses| {
+            let allowed = (access.names_model("m"), access.names_route("r"), access.uses("m"));
+            assert_eq!(allowed, (names_model, names_route, uses), "{access:?}");
+        };
+        check(Access::default(), true, true, true);
+        check(access(&["m"], &[]), true, true, true);
+        check(access(&["n"], &[]), false, true, false);
+        check(access(&[], &["r"]), false, true, true);
+        check(access(&["m"], &["s"]), true, false, true);
+    }
+}

@@ -1,0 +1,201 @@
+//! The keys and accounts of a running gateway: what changes goes to the store first, then into the live table, then
+//! to whoever counts what accounts spend.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::Mutex;
+
+use crate::units::{AccountId, Timestamp};
+
+use super::{
+    Book, Change, Declared, Imported, KeyId, KeyPatch, KeyRefused, KeyStore, KeyStoreError, Keys, Listed,
+    NewKey, Terms, TermsPatch, keys,
+};
+
+/// How often a change is planned anew when others change something at the same time.
+const ATTEMPTS: usize = 5;
+
+/// Told all terms in force whenever they may have changed.
+pub type Announce = Box<dyn Fn(Vec<Terms>) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// All keys and accounts, declared and stored.
+pub struct Directory {
+    store: Arc<dyn KeyStore>,
+    book: RwLock<Arc<Book>>,
+    keys: Keys,
+    announce: Option<Announce>,
+    /// Held by whoever changes or reloads the book.
+    turn: Mutex<()>,
+}
+
+impl Directory {
+    /// The directory of what is declared and what the store has. Without any key it is open to everybody, unless keys
+    /// are required.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or what is declared contradicts itself.
+    pub async fn open(
+        store: Arc<dyn KeyStore>,
+        declared: Declared,
+        required: bool,
+    ) -> Result<Directory, KeyRefused> {
+        keys::check(&declared.tenants)?;
+        let book = Book::new(declared, required, store.load().await?);
+        for record in book.shadowed() {
+            let (key, account) = (record.id, &record.account);
+            tracing::warn!(%key, %account, "this stored key lets nobody in while the configuration declares one of its name or secret; revoke it, or it \
+                 comes back when that goes");
+        }
+        let keys = Keys::of(book.table());
+        let (book, announce, turn) = (RwLock::new(Arc::new(book)), None, Mutex::default());
+        Ok(Directory { store, book, keys, announce, turn })
+    }
+
+    /// The same, telling somebody of changed terms.
+    #[must_use]
+    pub fn announcing(self, announce: Announce) -> Directory {
+        Directory { announce: Some(announce), ..self }
+    }
+
+    /// The live table.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// All that is known at this moment.
+    pub fn book(&self) -> Arc<Book> {
+        self.book.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes a key for an account that has none; the secret is known to the caller alone.
+    ///
+    /// # Errors
+    /// When there is such a key, or the store fails.
+    pub async fn create(
+        &self,
+        account: &AccountId,
+        wanted: &KeyPatch,
+    ) -> Result<(Listed, NewKey), KeyRefused> {
+        let (id, secret, now) = (KeyId::generate()?, NewKey::generate()?, Timestamp::now());
+        self.change_book(|book| Ok((book.create(id, account, secret.hash(), wanted, now)?, ()))).await?;
+        Ok((self.book().key(id)?, secret))
+    }
+
+    /// Makes another secret for a key. The one before is taken until the grace is over.
+    ///
+    /// # Errors
+    /// When the key cannot be changed, or the store fails.
+    pub async fn rotate(&self, id: KeyId, grace: Duration) -> Result<(Listed, NewKey), KeyRefused> {
+        let (secret, now) = (NewKey::generate()?, Timestamp::now());
+        self.change_book(|book| Ok((book.rotate(id, secret.hash(), grace, now)?, ()))).await?;
+        Ok((self.book().key(id)?, secret))
+    }
+
+    /// Ends a key for good. It is refused from the next request on; what runs may finish.
+    ///
+    /// # Errors
+    /// When the key cannot be changed, or the store fails.
+    pub async fn revoke(&self, id: KeyId) -> Result<Listed, KeyRefused> {
+        let now = Timestamp::now();
+        self.change_book(|book| Ok((book.revoke(id, now)?, ()))).await?;
+        self.book().key(id)
+    }
+
+    /// Gives a key other scopes, another end or other terms.
+    ///
+    /// # Errors
+    /// When the key cannot be changed, or the store fails.
+    pub async fn change(&self, id: KeyId, wanted: &KeyPatch) -> Result<Listed, KeyRefused> {
+        self.change_book(|book| Ok((book.change(id, wanted)?, ()))).await?;
+        self.book().key(id)
+    }
+
+    /// Puts these in place of all terms of an account.
+    ///
+    /// # Errors
+    /// When they are declared in the configuration, or the store fails.
+    pub async fn set_terms(&self, account: &AccountId, wanted: &TermsPatch) -> Result<(), KeyRefused> {
+        let terms = wanted.on(Terms::unlimited(account.clone()));
+        self.change_book(|book| Ok((book.set_terms(&terms)?, ()))).await
+    }
+
+    /// Takes an account's terms away.
+    ///
+    /// # Errors
+    /// When there is no such account, it is declared in the configuration, or the store fails.
+    pub async fn drop_terms(&self, account: &AccountId) -> Result<(), KeyRefused> {
+        self.change_book(|book| Ok((book.drop_terms(account)?, ()))).await
+    }
+
+    /// Takes over keys and accounts, all or none. To do it again changes nothing.
+    ///
+    /// # Errors
+    /// What cannot be taken over, all of it; or the store fails.
+    pub async fn import(&self, wanted: &Declared) -> Result<Imported, KeyRefused> {
+        let now = Timestamp::now();
+        self.change_book(|book| book.import(wanted, now)).await
+    }
+
+    /// Takes over what others have changed in the store; says whether there was anything.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn refresh(&self) -> Result<bool, KeyRefused> {
+        if self.store.version().await? == self.book().stored.version {
+            return Ok(false);
+        }
+        let _turn = self.turn.lock().await;
+        self.reload().await?;
+        Ok(true)
+    }
+
+    async fn change_book<T>(
+        &self,
+        plan: impl Fn(&Book) -> Result<(Vec<Change>, T), KeyRefused>,
+    ) -> Result<T, KeyRefused> {
+        let _turn = self.turn.lock().await;
+        for _ in 0..ATTEMPTS {
+            let book = self.book();
+            let (changes, result) = plan(&book)?;
+            if changes.is_empty() {
+                return Ok(result);
+            }
+            match self.store.apply(book.stored.version, &changes).await {
+                Ok(()) => {
+                    let mut next = Book::clone(&book);
+                    next.stored.apply(&changes);
+                    self.take(next).await;
+                    return Ok(result);
+                }
+                Err(KeyStoreError::Moved) => self.reload().await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(KeyStoreError::Moved.into())
+    }
+
+    async fn reload(&self) -> Result<(), KeyRefused> {
+        let stored = self.store.load().await?;
+        let book = Book { stored, ..Book::clone(&self.book()) };
+        self.take(book).await;
+        Ok(())
+    }
+
+    async fn take(&self, book: Book) {
+        self.keys.replace(book.table());
+        let terms = book.terms();
+        *self.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+        if let Some(announce) = &self.announce {
+            announce(terms).await;
+        }
+    }
+}
+
+impl fmt::Debug for Directory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Directory").field("store", &self.store).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,49 @@
+//! Why a key or an account is not changed.
+
+use crate::units::AccountId;
+
+use super::{KeyError, KeyId, KeyStoreError, KeysError};
+
+/// Why a key or an account is not changed, or not found.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyRefused {
+    /// No key has that id.
+    #[error("there is no key {0}; `stint keys list` or GET /admin/keys shows them")]
+    Unknown(KeyId),
+    /// No account has that path.
+    #[error("there is no account {0}, neither declared nor of a key")]
+    UnknownAccount(AccountId),
+    /// It stands in the configuration.
+    #[error("{0} is declared in the configuration: change it there and restart the server")]
+    Declared(AccountId),
+    /// Another key has the account.
+    #[error("there is a key {0} already: rotate or revoke it, or choose another name")]
+    Exists(AccountId),
+    /// It was revoked.
+    #[error("the key {0} was revoked, which is for good: make another one")]
+    Revoked(KeyId),
+    /// A secret is offered that was in use before.
+    #[error(
+        "{0}: this hash is of a secret that was replaced or revoked, so it does not come back: export again, or make a new key"
+    )]
+    Replaced(AccountId),
+    /// Two keys would have one secret.
+    #[error("{0} and {1} have the same hash: make each a key of its own")]
+    SameSecret(AccountId, AccountId),
+    /// Several things cannot be taken over, so none was.
+    #[error("{}", lines(.0))]
+    Several(Vec<KeyRefused>),
+    /// The declared keys contradict each other.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// No secret could be made.
+    #[error(transparent)]
+    Secret(#[from] KeyError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] KeyStoreError),
+}
+
+fn lines(list: &[KeyRefused]) -> String {
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,70 @@
+//! A store of keys that forgets everything when the process ends: for tests, and for trying things out.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::{Change, KeyStore, KeyStoreError, Stored, Version};
+
+/// Keys in memory.
+#[derive(Debug, Default)]
+pub struct MemoryKeyStore {
+    stored: Mutex<Stored>,
+}
+
+impl MemoryKeyStore {
+    fn read<T>(&self, read: impl FnOnce(&Stored) -> T) -> T {
+        read(&self.stored.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change(&self, seen: Version, changes: &[Change]) -> Result<(), KeyStoreError> {
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        if stored.version != seen {
+            return Err(KeyStoreError::Moved);
+        }
+        let mut next = stored.clone();
+        next.apply(changes);
+        check(&next)?;
+        *stored = next;
+        Ok(())
+    }
+}
+
+impl KeyStore for MemoryKeyStore {
+    fn load(&self) -> BoxFuture<'_, Result<Stored, KeyStoreError>> {
+        async { Ok(self.read(Stored::clone)) }.boxed()
+    }
+
+    fn version(&self) -> BoxFuture<'_, Result<Version, KeyStoreError>> {
+        async { Ok(self.read(|stored| stored.version)) }.boxed()
+    }
+
+    fn apply<'a>(&'a self, seen: Version, changes: &'a [Change]) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+        async move { self.change(seen, changes) }.boxed()
+    }
+}
+
+fn check(stored: &Stored) -> Result<(), KeyStoreError> {
+    let (mut accounts, mut hashes) = (HashSet::new(), HashSet::new());
+    for key in stored.keys.values() {
+        if key.revoked.is_none() && !accounts.insert(&key.account) {
+            return Err(KeyStoreError::failed("two keys of one account", key.account.as_str()));
+        }
+        if !key.hashes().all(|hash| hashes.insert(hash)) {
+            return Err(KeyStoreError::failed("two keys with one secret", key.account.as_str()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_store_in_memory_conforms() {
+        super::super::conformance::conforms(&MemoryKeyStore::default()).await;
+    }
+}

@@ -1,0 +1,44 @@
+//! Where keys and the terms of accounts are kept, behind a trait.
+
+use std::error::Error;
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+
+use super::{Change, Stored, Version};
+
+/// Why keys could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyStoreError {
+    /// Somebody else changed something since.
+    #[error("the keys were changed by somebody else at the same time; try again")]
+    Moved,
+    /// The store failed.
+    #[error("{what}")]
+    Failed {
+        /// Which, and at what.
+        what: String,
+        /// The reason.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// Keeps keys and terms. Several processes may share one.
+pub trait KeyStore: fmt::Debug + Send + Sync {
+    /// All that is kept, as it was at one moment.
+    fn load(&self) -> BoxFuture<'_, Result<Stored, KeyStoreError>>;
+
+    /// How often it has changed; what is asked now and then, to learn of others' changes.
+    fn version(&self) -> BoxFuture<'_, Result<Version, KeyStoreError>>;
+
+    /// Makes all changes or none, durably; none where something has changed since `seen`. No two keys that are not
+    /// revoked have one account, and no secret belongs to two keys: such changes fail.
+    fn apply<'a>(&'a self, seen: Version, changes: &'a [Change]) -> BoxFuture<'a, Result<(), KeyStoreError>>;
+}
+
+impl KeyStoreError {
+    /// A failure of that store, with its reason.
+    pub fn failed(what: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> KeyStoreError {
+        KeyStoreError::Failed { what: what.into(), source: source.into() }
+    }
+}

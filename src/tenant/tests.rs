@@ -1,0 +1,233 @@
+//! Keys and accounts as those who manage them see them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::units::{AccountId, Amount, Money, Timestamp, Window};
+
+use super::conformance::record;
+use super::{
+    Access, Book, Declared, Directory, Imported, KeyPatch, KeyRefused, KeyStore, Keys, MemoryKeyStore,
+    Stored, Tenant, TenantLimit, Terms, TermsPatch, hash_key, to_toml,
+};
+
+fn account(path: &str) -> AccountId {
+    AccountId::new(path)
+}
+
+async fn directory(store: &Arc<MemoryKeyStore>, declared: Declared) -> Directory {
+    Directory::open(store.clone(), declared, false).await.unwrap()
+}
+
+fn declared(names: &[&str]) -> Declared {
+    let tenants = names.iter().map(|name| Tenant::new(account(name), hash_key(&format!("sk-{name}"))));
+    Declared { tenants: tenants.collect(), terms: Vec::new() }
+}
+
+fn whose(keys: &Keys, secret: &str) -> Option<String> {
+    whose_at(keys, secret, Timestamp::now())
+}
+
+fn whose_at(keys: &Keys, secret: &str, now: Timestamp) -> Option<String> {
+    keys.find(Some(secret), now).map(|tenant| tenant.account.to_string())
+}
+
+/// AU-13, on one replica.
+#[tokio::test]
+async fn a_key_is_taken_from_the_moment_it_is_made_to_the_moment_it_is_revoked() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, declared(&["boss"])).await;
+    let (key, secret) = directory.create(&account("acme/alice"), &KeyPatch::default()).await.unwrap();
+    let secret = secret.reveal();
+    assert_eq!(whose(directory.keys(), &secret).as_deref(), Some("acme/alice"));
+    assert_eq!(whose(directory.keys(), "sk-boss").as_deref(), Some("boss"));
+    let revoked = directory.revoke(key.id).await.unwrap();
+    assert_eq!(revoked.state(Timestamp::now()), "revoked");
+    assert_eq!(whose(directory.keys(), &secret), None);
+    assert_eq!(directory.revoke(key.id).await.unwrap(), revoked, "once is enough");
+    let again = directory.rotate(key.id, Duration::ZERO).await.unwrap_err();
+    assert!(matches!(again, KeyRefused::Revoked(_)), "{again}");
+    directory.create(&account("acme/alice"), &KeyPatch::default()).await.unwrap();
+}
+
+/// AU-13: what one replica changes, the others know when they have looked, which they do twice in a second.
+#[tokio::test]
+async fn replicas_learn_of_each_others_changes() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let (one, other) = (directory(&store, declared(&["x"])).await, directory(&store, declared(&["x"])).await);
+    let (key, secret) = one.create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    let secret = secret.reveal();
+    assert_eq!(whose(other.keys(), &secret), None);
+    assert!(other.refresh().await.unwrap());
+    assert!(!other.refresh().await.unwrap(), "nothing is new");
+    assert_eq!(whose(other.keys(), &secret).as_deref(), Some("alice"));
+    other.revoke(key.id).await.unwrap();
+    let late = KeyPatch { admin: Some(true), ..KeyPatch::default() };
+    let refused = one.change(key.id, &late).await.unwrap_err();
+    assert!(matches!(refused, KeyRefused::Revoked(_)), "a change on what is old is made anew: {refused}");
+    assert_eq!(whose(one.keys(), &secret), None);
+}
+
+#[tokio::test]
+async fn the_old_secret_of_a_rotated_key_is_taken_until_its_grace_is_over() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, Declared::default()).await;
+    let (key, first) = directory.create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    let (_, second) = directory.rotate(key.id, Duration::from_secs(3600)).await.unwrap();
+    let (_, third) = directory.rotate(key.id, Duration::ZERO).await.unwrap();
+    let secrets = [first, second, third].map(super::NewKey::reveal);
+    let taken = |now| secrets.each_ref().map(|secret| whose_at(directory.keys(), secret, now).is_some());
+    let now = Timestamp::now();
+    assert_eq!(taken(now), [true, false, true], "the second had no grace");
+    assert_eq!(taken(now + Duration::from_secs(3601)), [false, false, true]);
+    assert_eq!(directory.keys().tenants().len(), 1, "it is one tenant all the same");
+    directory.revoke(key.id).await.unwrap();
+    assert_eq!(taken(now), [false; 3], "revoking ends the grace too");
+}
+
+/// AU-20: whatever a secret is or was, finding out is one hash and one look. Nothing of a revoked one is left to find.
+#[tokio::test]
+async fn unknown_revoked_and_expired_secrets_are_nobodys_alike() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, Declared::default()).await;
+    let ends = KeyPatch { expires: Some(Some(Timestamp(1))), ..KeyPatch::default() };
+    let (_, expired) = directory.create(&account("expired"), &ends).await.unwrap();
+    let (key, revoked) = directory.create(&account("revoked"), &KeyPatch::default()).await.unwrap();
+    directory.revoke(key.id).await.unwrap();
+    for secret in [expired.reveal(), revoked.reveal(), "sk-unknown".to_owned()] {
+        assert_eq!(directory.keys().find(Some(&secret), Timestamp::now()), None);
+    }
+    let hash = directory.book().key(key.id).unwrap().hash.to_string();
+    assert_eq!(whose(directory.keys(), &hash), None, "AU-12: a stored hash is no key");
+}
+
+#[tokio::test]
+async fn declared_keys_are_read_only_and_go_before_stored_ones() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, declared(&["alice"])).await;
+    let id = directory.book().keys()[0].id;
+    let refusals = [
+        directory.create(&account("alice"), &KeyPatch::default()).await.map(drop).unwrap_err(),
+        directory.rotate(id, Duration::ZERO).await.map(drop).unwrap_err(),
+        directory.revoke(id).await.map(drop).unwrap_err(),
+        directory.change(id, &KeyPatch::default()).await.map(drop).unwrap_err(),
+    ];
+    for refused in refusals {
+        assert!(refused.to_string().contains("declared in the configuration"), "{refused}");
+    }
+    let stored = record("alice", "sk-other");
+    let mut shadowed = Stored::default();
+    shadowed.keys.insert(stored.id, stored);
+    let book = Book::new(declared(&["alice"]), false, shadowed);
+    assert_eq!(book.shadowed().count(), 1);
+    let states: Vec<_> = book.keys().iter().map(|key| key.state(Timestamp(0))).collect();
+    assert!(states.contains(&"active") && states.contains(&"shadowed"), "{states:?}");
+    assert_eq!(to_toml(&book).matches("[[key]]").count(), 1);
+    let keys = Keys::of(book.table());
+    assert_eq!((whose(&keys, "sk-alice").as_deref(), whose(&keys, "sk-other")), (Some("alice"), None));
+}
+
+#[tokio::test]
+async fn the_first_key_closes_an_open_gateway_and_revoking_it_does_not_open_it_again() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, Declared::default()).await;
+    assert!(directory.keys().is_open());
+    assert_eq!(directory.book().terms(), [Terms::unlimited(account("anonymous"))]);
+    let (key, _) = directory.create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    assert!(!directory.keys().is_open());
+    directory.revoke(key.id).await.unwrap();
+    assert!(!directory.keys().is_open());
+    assert_eq!(directory.book().terms(), []);
+    let required = Directory::open(Arc::new(MemoryKeyStore::default()), Declared::default(), true).await;
+    assert!(!required.unwrap().keys().is_open());
+}
+
+fn money(dollars: u64) -> Vec<TenantLimit> {
+    vec![TenantLimit::new(Window::Month, Amount::Money(Money(dollars * 1_000_000_000)))]
+}
+
+#[tokio::test]
+async fn whoever_counts_is_told_of_changed_terms() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let ear = told.clone();
+    let directory = directory(&store, Declared::default()).await.announcing(Box::new(move |terms| {
+        *ear.lock().unwrap() = terms;
+        Box::pin(async {})
+    }));
+    let heard = || {
+        let told = told.lock().unwrap();
+        told.iter().map(|terms| (terms.account.to_string(), terms.limits.len())).collect::<Vec<_>>()
+    };
+    let limited = TermsPatch { limits: Some(money(20)), ..TermsPatch::default() };
+    directory.set_terms(&account("acme"), &limited).await.unwrap();
+    let wanted = KeyPatch { terms: limited.clone(), ..KeyPatch::default() };
+    let (key, _) = directory.create(&account("acme/alice"), &wanted).await.unwrap();
+    assert_eq!(heard(), [("acme".to_owned(), 1), ("acme/alice".to_owned(), 1)]);
+    let none = TermsPatch { limits: Some(Vec::new()), ..TermsPatch::default() };
+    directory.change(key.id, &KeyPatch { terms: none, ..KeyPatch::default() }).await.unwrap();
+    directory.drop_terms(&account("acme")).await.unwrap();
+    assert_eq!(heard(), [("acme/alice".to_owned(), 0)]);
+    let unknown = directory.drop_terms(&account("nobody")).await.unwrap_err();
+    assert!(matches!(unknown, KeyRefused::UnknownAccount(_)), "{unknown}");
+}
+
+#[tokio::test]
+async fn an_import_is_idempotent_all_or_nothing_and_brings_no_secret_back() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, Declared::default()).await;
+    let text = |names: &[&str]| {
+        let Declared { tenants, .. } = declared(names);
+        let terms = tenants.iter().map(|tenant| Terms::unlimited(tenant.account.clone())).collect();
+        Declared { tenants, terms }
+    };
+    let count = |created, changed, unchanged| Imported { created, changed, unchanged };
+    assert_eq!(directory.import(&text(&["a", "b"])).await.unwrap(), count(2, 0, 0));
+    let version = store.version().await.unwrap();
+    assert_eq!(directory.import(&text(&["a", "b"])).await.unwrap(), count(0, 0, 2));
+    assert_eq!(store.version().await.unwrap(), version, "nothing was written");
+    let mut other = text(&["a", "c"]);
+    other.tenants[0].access = Access { models: vec!["m".into()], ..Access::default() };
+    other.terms[0].limits = money(5);
+    assert_eq!(directory.import(&other).await.unwrap(), count(1, 1, 0));
+    assert_eq!(whose(directory.keys(), "sk-a").as_deref(), Some("a"));
+    let id = |name: &str| {
+        let keys = directory.book().keys();
+        keys.iter().find(|key| key.terms.account.as_str() == name).unwrap().id
+    };
+    directory.rotate(id("a"), Duration::ZERO).await.unwrap();
+    directory.revoke(id("b")).await.unwrap();
+    let before = store.load().await.unwrap();
+    let refused = directory.import(&text(&["a", "b", "d"])).await.unwrap_err().to_string();
+    assert_eq!(refused.lines().count(), 2, "{refused}");
+    assert!(refused.lines().all(|line| line.contains("replaced or revoked")), "{refused}");
+    assert_eq!(store.load().await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn an_export_has_what_is_in_force_and_hashes_only() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, declared(&["boss"])).await;
+    let limited = TermsPatch { limits: Some(money(20)), ..TermsPatch::default() };
+    directory.set_terms(&account("acme"), &limited).await.unwrap();
+    let wanted = KeyPatch {
+        models: Some(vec!["m \"quoted\"".into()]),
+        expires: Some(Some(Timestamp(0))),
+        terms: limited,
+        ..KeyPatch::default()
+    };
+    let (key, secret) = directory.create(&account("acme/alice"), &wanted).await.unwrap();
+    let (gone, _) = directory.create(&account("gone"), &KeyPatch::default()).await.unwrap();
+    directory.revoke(gone.id).await.unwrap();
+    let text = to_toml(&directory.book());
+    assert!(!text.contains(&secret.reveal()) && !text.contains("gone"), "{text}");
+    let limits = "limits = [\n  { money = \"20\", per = \"month\" },\n]\n";
+    let alice = format!(
+        "[[key]]\nname = \"alice\"\naccount = \"acme\"\nhash = \"{}\"\nmodels = ['m \"quoted\"']\n\
+         expires_at = \"1970-01-01T00:00:00Z\"\n{limits}",
+        key.hash
+    );
+    let boss = format!("[[key]]\nname = \"boss\"\nhash = \"{}\"\n", hash_key("sk-boss"));
+    let expected = format!("\n[[account]]\nname = \"acme\"\n{limits}\n{alice}\n{boss}");
+    assert_eq!(text.split_once('\n').unwrap().1, expected);
+}

@@ -1,0 +1,247 @@
+//! Keys and accounts as operators manage them: by `stint keys`, by the admin API, and by a file in a repository.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::managed::TOKEN;
+use crate::harness::{Folder, Managed, Process};
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+fn secret(text: &str) -> String {
+    parsed(text)["secret"].as_str().unwrap().to_owned()
+}
+
+/// How the key is answered.
+async fn status(process: &Process, key: &str) -> u16 {
+    process.get(key, "/v1/allowance").await.status
+}
+
+fn question() -> Value {
+    json!({ "model": "m", "messages": [{ "role": "user", "content": "What is 1+2?" }] })
+}
+
+#[tokio::test]
+async fn the_command_line_manages_keys_with_and_without_a_server() {
+    let managed = Managed::new("");
+    let early = secret(&managed.keys(&["create", "early", "--json"]));
+    let process = managed.serve();
+    assert_eq!(status(&process, &early).await, 200);
+    let words =
+        ["create", "alice", "--account", "acme", "--limit", "money=0/month", "--model", "m", "--json"];
+    let first = secret(&managed.keys(&words));
+    let limits = process.get(&first, "/v1/allowance").await.good();
+    assert_eq!(limits["limits"][0]["limit"], "key money month", "{limits}");
+    let refused = process.ask(&first, &question()).await;
+    assert_eq!((refused.status, &refused.error()["code"]), (429, &json!("insufficient_quota")));
+    managed.keys(&["limit", "acme/alice", "--limit", "money=5/day,model=m", "--limit", "requests=9/minute"]);
+    let tried = process.ask(&first, &question()).await;
+    assert_eq!(tried.error()["code"], "upstream_failed", "there is money now");
+    let second = secret(&managed.keys(&["rotate", "acme/alice", "--grace", "1h", "--json"]));
+    assert_eq!((status(&process, &first).await, status(&process, &second).await), (200, 200));
+    let third = secret(&managed.keys(&["rotate", "acme/alice", "--json"]));
+    assert_eq!((status(&process, &second).await, status(&process, &third).await), (401, 200));
+    managed.keys(&["revoke", "acme/alice"]);
+    for gone in [&first, &second, &third] {
+        assert_eq!(status(&process, gone).await, 401);
+    }
+    managed.keys(&[
+        "limit",
+        "acme",
+        "--account",
+        "--limit",
+        "money=100/month",
+        "--time-zone",
+        "Europe/Berlin",
+    ]);
+    managed.keys(&["limit", "acme", "--account", "--warn-at", "50"]);
+    let acme = managed.ask(TOKEN, "GET", "/admin/accounts/acme", None).await.good();
+    assert_eq!((&acme["limits"][0]["money"], &acme["time_zone"]), (&json!("100"), &json!("Europe/Berlin")));
+    assert_eq!((&acme["warn_at"], &acme["standing"][0]["left"]), (&json!(50), &json!("100")));
+    drop(process);
+    let list = managed.keys(&["list"]);
+    assert!(list.contains("acme/alice  revoked") && list.contains("early       active"), "{list}");
+    assert!(!list.contains("sk-stint") && !list.contains("sha256"), "{list}");
+    let process = managed.serve();
+    assert_eq!((status(&process, &early).await, status(&process, &third).await), (200, 401));
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_said_with_what_to_do() {
+    let folder = Folder::new(
+        "[engine]\nembedded = false\n[[backend]]\nbase_url = 'http://127.0.0.1:1'\nmodels = ['m']\n",
+    );
+    let process = folder.serve();
+    let output = folder.stint("keys").arg("list").output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has no [admin]"), "{output:?}");
+    drop(process);
+    let hash = stint::tenant::hash_key("sk-boss");
+    let managed = Managed::new(&format!("[[key]]\nname = 'boss'\nhash = '{hash}'\n"));
+    let complaints: [(&[&str], &str); 6] = [
+        (&["revoke", "boss"], "declared in the configuration"),
+        (&["create", "boss"], "declared in the configuration"),
+        (&["rotate", "nobody"], "there is no key nobody"),
+        (&["create", "x", "--model", "mm"], "there is no \"mm\""),
+        (&["create", "x", "--limit", "money=20"], "limits[0].per"),
+        (&["rotate", "boss", "--grace", "100d"], "at most 30 days"),
+    ];
+    for (words, says) in complaints {
+        let told = managed.complaint(words);
+        assert!(told.contains(says), "{words:?}: {told}");
+    }
+    let process = managed.serve();
+    std::fs::write(managed.folder.path().join("admin.token"), "another-token-than-it-has").unwrap();
+    assert!(managed.complaint(&["list"]).contains("refuses the token"));
+    drop(process);
+    let output =
+        managed.folder.stint("keys").args(["list"]).env("STINT_LEDGER", ":memory:").output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no server answers"), "{output:?}");
+}
+
+#[tokio::test]
+async fn keys_live_in_a_repository_by_export_and_import() {
+    let (one, other) = (Managed::new(""), Managed::new(""));
+    one.keys(&["limit", "acme", "--account", "--limit", "money=100/month"]);
+    let words =
+        ["create", "alice", "--account", "acme", "--limit", "thinking=9/hour,each=user", "--route", "auto"];
+    let made = one.keys(&[&words[..], &["--admin", "--expires", "2099-01-01T00:00:00Z", "--json"]].concat());
+    let text = one.keys(&["export"]);
+    assert!(!text.contains("sk-stint"), "{text}");
+    let file = other.folder.path().join("keys.toml");
+    std::fs::write(&file, &text).unwrap();
+    let file = file.to_str().unwrap();
+    assert_eq!(other.keys(&["import", file]).trim(), "2 created, 0 changed, 0 unchanged");
+    let process = other.serve();
+    assert_eq!(other.keys(&["import", file]).trim(), "0 created, 0 changed, 2 unchanged");
+    assert_eq!(other.keys(&["export"]), text, "what was taken over is what was given");
+    assert_eq!(status(&process, &secret(&made)).await, 200);
+    std::fs::write(file, format!("{text}\n[[key]]\nname = 'x'\nhsh = 'y'\n")).unwrap();
+    let told = other.complaint(&["import", file]);
+    let line = text.lines().count() + 2;
+    for says in
+        [format!("line {line}: key.hash: missing"), format!("line {}: key.hsh: unknown key", line + 2)]
+    {
+        assert!(told.contains(&says), "{says} in {told}");
+    }
+    assert!(!other.keys(&["list"]).contains(" x "), "nothing of it was taken");
+}
+
+/// The form of the configuration, where the same text stands in it.
+#[tokio::test]
+async fn an_export_can_stand_in_the_configuration() {
+    let one = Managed::new("");
+    let made =
+        secret(&one.keys(&["create", "alice", "--account", "acme", "--limit", "money=1/day", "--json"]));
+    let declared = Managed::new(&one.keys(&["export"]));
+    let process = declared.serve();
+    assert_eq!(status(&process, &made).await, 200);
+    let list = parsed(&declared.keys(&["list", "--json"]));
+    assert_eq!((&list[0]["source"], &list[0]["path"]), (&json!("configuration"), &json!("acme/alice")));
+}
+
+/// AU-13: what is revoked, expired or replaced is refused by the next request.
+#[tokio::test]
+async fn a_change_holds_for_the_next_request() {
+    let managed = Managed::new("");
+    let process = managed.serve();
+    let (id, first) = managed.key(&json!({ "name": "alice" })).await;
+    let path = format!("/admin/keys/{id}");
+    let rotated = managed.ask(TOKEN, "POST", &format!("{path}/rotate"), None).await.good();
+    let second = rotated["secret"].as_str().unwrap();
+    assert_eq!((status(&process, &first).await, status(&process, second).await), (401, 200));
+    let expired = json!({ "expires_at": "2020-01-01T00:00:00Z" });
+    let key = managed.ask(TOKEN, "PATCH", &path, Some(&expired)).await.good();
+    assert_eq!((&key["state"], status(&process, second).await), (&json!("expired"), 401));
+    managed.ask(TOKEN, "PATCH", &path, Some(&json!({ "expires_at": null }))).await.good();
+    assert_eq!(status(&process, second).await, 200);
+    let ask = Duration::from_millis(1500);
+    let soon = json!({ "expires_at": stint::units::Timestamp::now() + ask });
+    managed.ask(TOKEN, "PATCH", &path, Some(&soon)).await.good();
+    assert_eq!(status(&process, second).await, 200);
+    tokio::time::sleep(ask).await;
+    assert_eq!(status(&process, second).await, 401, "nothing had to happen for it to end");
+    managed.ask(TOKEN, "PATCH", &path, Some(&json!({ "expires_at": null }))).await.good();
+    let key = managed.ask(TOKEN, "DELETE", &path, None).await.good();
+    assert_eq!((&key["state"], status(&process, second).await), (&json!("revoked"), 401));
+    let again = managed.ask(TOKEN, "PATCH", &path, Some(&json!({ "admin": true }))).await;
+    assert_eq!((again.status, &again.error()["code"]), (409, &json!("revoked")));
+}
+
+#[tokio::test]
+async fn lists_come_in_pages() {
+    let managed = Managed::new("");
+    let _process = managed.serve();
+    let mut ids = Vec::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        ids.push(managed.key(&json!({ "name": name })).await.0);
+    }
+    let mut seen = Vec::new();
+    let mut path = "/admin/keys?limit=2".to_owned();
+    loop {
+        let page = managed.ask(TOKEN, "GET", &path, None).await.good();
+        let keys = page["data"].as_array().unwrap();
+        assert!(keys.len() <= 2);
+        seen.extend(keys.iter().map(|key| key["id"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("/admin/keys?limit=2&after={next}");
+    }
+    assert_eq!(seen, ids);
+    let accounts = managed.ask(TOKEN, "GET", "/admin/accounts?limit=4", None).await.good();
+    assert_eq!((accounts["data"].as_array().unwrap().len(), &accounts["next"]), (4, &json!("d")));
+    for (query, param) in
+        [("limit=0", "limit"), ("after=x", "after"), ("sort=name", "sort"), ("limit=1&limit=2", "limit")]
+    {
+        let answer = managed.ask(TOKEN, "GET", &format!("/admin/keys?{query}"), None).await;
+        assert_eq!((answer.status, &answer.error()["param"]), (400, &json!(param)), "{query}");
+    }
+}
+
+/// AU-08: what is not a member of a key is refused by name, so nothing can be slipped in.
+#[tokio::test]
+async fn bad_input_to_the_admin_api_is_named() {
+    let managed = Managed::new("");
+    let _process = managed.serve();
+    let table = [
+        (json!({}), "name"),
+        (json!({ "name": "x", "max_budget": 9 }), "max_budget"),
+        (json!({ "name": "x", "role": "admin" }), "role"),
+        (json!({ "name": "x", "spend": 0 }), "spend"),
+        (json!({ "name": "x", "hash": "sha256:00" }), "hash"),
+        (json!({ "name": "x", "admin": "yes" }), "admin"),
+        (json!({ "name": "x", "models": ["m", "zz"] }), "models[1]"),
+        (json!({ "name": "x", "routes": ["m"] }), "routes[0]"),
+        (json!({ "name": "x", "expires_at": "soon" }), "expires_at"),
+        (json!({ "name": "x", "time_zone": "Berlin" }), "time_zone"),
+        (json!({ "name": "x", "warn_at": 0 }), "warn_at"),
+        (json!({ "name": "x", "limits": [{}] }), "limits[0]"),
+        (json!({ "name": "x", "limits": [{ "money": "1", "thinking": 1, "per": "day" }] }), "limits[0]"),
+        (json!({ "name": "x", "limits": [{ "money": 0.5, "per": "day" }] }), "limits[0].money"),
+        (json!({ "name": "x", "limits": [{ "money": "1" }] }), "limits[0].per"),
+        (json!({ "name": "x", "limits": [{ "concurrency": 1, "per": "day" }] }), "limits[0].per"),
+        (json!({ "name": "x", "limits": [{ "money": "1", "per": "day", "on": "m" }] }), "limits[0].on"),
+        (
+            json!({ "name": "x", "limits": [{ "money": "1", "per": "day", "tag": "t", "each": "user" }] }),
+            "limits[0]",
+        ),
+        (
+            json!({ "name": "x", "limits": [{ "money": "1", "per": "day" }, { "money": "2", "per": "day" }] }),
+            "limits[1]",
+        ),
+    ];
+    for (body, param) in table {
+        let answer = managed.ask(TOKEN, "POST", "/admin/keys", Some(&body)).await;
+        assert_eq!(
+            (answer.status, &answer.error()["param"]),
+            (400, &json!(param)),
+            "{body}: {}",
+            answer.text
+        );
+    }
+    let unnamed = managed.ask(TOKEN, "POST", "/admin/keys", Some(&json!({ "name": "a//b" }))).await;
+    assert_eq!(unnamed.status, 400, "{}", unnamed.text);
+    let list = managed.ask(TOKEN, "GET", "/admin/keys", None).await.good();
+    assert_eq!(list["data"], json!([]), "nothing was made on the way");
+}
