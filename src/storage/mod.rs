@@ -2,6 +2,7 @@
 
 mod error;
 mod file;
+mod postgres;
 mod settings;
 mod sqlite;
 #[cfg(test)]
@@ -10,7 +11,8 @@ mod tests;
 use std::sync::Arc;
 
 pub use error::StorageError;
-pub use settings::{Settings, SqliteSettings, Synchronous};
+pub use postgres::{Postgres, PostgresJournal};
+pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
 pub use sqlite::{Sqlite, SqliteJournal};
 
 use crate::ledger::{Journal, MemoryJournal};
@@ -22,6 +24,8 @@ pub enum Database {
     Memory,
     /// A file of this machine.
     Sqlite(Arc<Sqlite>),
+    /// A server, which other replicas may use too.
+    Postgres(Arc<Postgres>),
 }
 
 impl Database {
@@ -33,6 +37,7 @@ impl Database {
         Ok(match settings {
             Settings::Memory => Database::Memory,
             Settings::Sqlite(settings) => Database::Sqlite(Arc::new(Sqlite::open(settings).await?)),
+            Settings::Postgres(settings) => Database::Postgres(Arc::new(Postgres::open(settings).await?)),
         })
     }
 
@@ -41,6 +46,7 @@ impl Database {
         match self {
             Database::Memory => Arc::new(MemoryJournal::default()),
             Database::Sqlite(database) => Arc::new(SqliteJournal::new(database.clone())),
+            Database::Postgres(database) => Arc::new(PostgresJournal::new(database.clone())),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where things are kept, and how safely.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -11,6 +12,36 @@ pub enum Settings {
     Memory,
     /// A file of this machine, for one process.
     Sqlite(SqliteSettings),
+    /// A server, for any number of processes.
+    Postgres(PostgresSettings),
+}
+
+/// How a PostgreSQL server is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostgresSettings {
+    /// Where it is, and who we are there.
+    pub url: DatabaseUrl,
+}
+
+/// The address of a database. It has a password in it, so it does not show itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// An address as it is written: `postgres://user:password@host:port/database`.
+    pub fn new(url: impl Into<String>) -> DatabaseUrl {
+        DatabaseUrl(url.into())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DatabaseUrl(..)")
+    }
 }
 
 /// How a `SQLite` file is used.

@@ -1,6 +1,9 @@
 //! The journal on disk.
 
+#[path = "../../../tests/cluster.rs"]
+mod cluster;
 mod crash;
+mod postgres;
 mod speed;
 
 use std::future::poll_fn;

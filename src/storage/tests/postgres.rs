@@ -1,0 +1,97 @@
+//! The same journal in PostgreSQL.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use crate::ledger::conformance::{amounts, conforms, dispatched, resolved};
+use crate::ledger::tests::model;
+use crate::ledger::{About, Dispatched, Entry, How, Journal};
+
+use super::super::postgres::MIGRATIONS;
+use super::super::{DatabaseUrl, Postgres, PostgresJournal, PostgresSettings, StorageError};
+use super::cluster::cluster;
+
+pub(super) async fn connect(url: &str) -> Arc<Postgres> {
+    let settings = PostgresSettings { url: DatabaseUrl::new(url) };
+    Arc::new(Postgres::open(&settings).await.unwrap())
+}
+
+async fn journal(url: &str) -> PostgresJournal {
+    PostgresJournal::new(connect(url).await)
+}
+
+#[tokio::test]
+async fn the_journal_in_postgres_conforms() {
+    conforms(&journal(&cluster().database()).await).await;
+}
+
+/// LB-25, for this database.
+#[test]
+fn hundreds_of_accounts_in_postgres_agree_with_a_plain_list() {
+    let config = ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(ops in prop::collection::vec(model::op(), 0..120))| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            model::run(&ops, Arc::new(journal(&cluster().database()).await)).await;
+        });
+    });
+}
+
+#[tokio::test]
+async fn a_zero_in_a_callers_name_stops_nobody() {
+    let journal = journal(&cluster().database()).await;
+    let about = About { user: Some("a\0b".into()), ..About::default() };
+    let row = Dispatched { about, ..dispatched("a", 1, amounts(1, 1)) };
+    let end = Entry::Resolved(resolved(&row, How::Settled, amounts(1, 1)));
+    journal.append(&[Entry::Dispatched(row), end]).await.unwrap();
+    assert_eq!(journal.balances().await.unwrap()[0].about.user.as_deref(), Some("a\u{FFFD}b"));
+}
+
+/// CR-09: whatever happens to the connection, entries are appended once.
+#[tokio::test]
+async fn a_killed_connection_fails_one_append_and_the_next_one_works() {
+    let url = cluster().database();
+    let journal = journal(&url).await;
+    let row = dispatched("a", 1, amounts(1, 1));
+    let entries =
+        [Entry::Dispatched(row.clone()), Entry::Resolved(resolved(&row, How::Settled, amounts(1, 1)))];
+    journal.append(&entries).await.unwrap();
+    cluster().kill(&url);
+    let mut failures = 0;
+    while journal.append(&entries).await.is_err() {
+        failures += 1;
+        assert!(failures < 10);
+    }
+    assert_eq!(journal.balances().await.unwrap()[0].settled, 1);
+}
+
+#[tokio::test]
+async fn an_address_that_is_wrong_is_refused_with_what_to_do() {
+    let refusal = async |url: &str| {
+        let settings = PostgresSettings { url: DatabaseUrl::new(url) };
+        Postgres::open(&settings).await.unwrap_err()
+    };
+    let nobody = refusal("postgres://alice:secret@127.0.0.1:1/stint").await;
+    assert!(matches!(nobody, StorageError::Connect { .. }));
+    assert!(nobody.to_string().starts_with("cannot connect to PostgreSQL at 127.0.0.1:1/stint"));
+    assert!(!format!("{nobody:?}").contains("secret"));
+    assert!(matches!(refusal("mysql://alice@127.0.0.1/stint").await, StorageError::Url));
+}
+
+#[tokio::test]
+async fn replicas_that_start_at_once_make_the_tables_once() {
+    let url = cluster().database();
+    let all = futures_util::future::join_all((0..4).map(|_| connect(&url))).await;
+    assert_eq!(all.len(), 4);
+}
+
+#[test]
+fn every_migration_of_postgres_is_embedded() {
+    let files = std::fs::read_dir("migrations/postgres").unwrap();
+    let mut files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    let embedded: Vec<String> =
+        MIGRATIONS.iter().map(|(version, name, _)| format!("{version:04}_{name}.sql")).collect();
+    assert_eq!(files, embedded);
+}
