@@ -38,6 +38,7 @@ CREATE TABLE reservations (
 );
 
 CREATE INDEX reservations_by_epoch ON reservations (epoch);
+CREATE INDEX reservations_by_admission ON reservations (admitted_at);
 
 -- What was set aside for it later, and which model serves it from then on.
 CREATE TABLE extensions (
@@ -91,6 +92,21 @@ CREATE TABLE resolutions (
 
 CREATE INDEX resolutions_by_admission ON resolutions (admitted_at);
 
+-- What each request counts for under the limits: what it was charged, or all that is set aside for it.
+CREATE VIEW uses AS
+SELECT v.epoch, r.account, r.model, r.end_user, r.tag, r.admitted_at, r.money, r.thinking, r.tool_calls,
+       (r.how <> 'voided')::int::bigint AS requests, 0::bigint AS concurrency
+FROM resolutions r JOIN reservations v ON v.id = r.reservation
+UNION ALL
+SELECT v.epoch, v.account,
+       coalesce((SELECT model FROM extensions WHERE reservation = v.id ORDER BY step DESC LIMIT 1), v.model),
+       v.end_user, v.tag, v.admitted_at,
+       v.money + coalesce((SELECT sum(money) FROM extensions WHERE reservation = v.id), 0)::bigint,
+       v.thinking + coalesce((SELECT sum(thinking) FROM extensions WHERE reservation = v.id), 0)::bigint,
+       v.tool_calls + coalesce((SELECT sum(tool_calls) FROM extensions WHERE reservation = v.id), 0)::bigint,
+       1::bigint, 1::bigint
+FROM reservations v WHERE NOT EXISTS (SELECT 1 FROM resolutions r WHERE r.reservation = v.id);
+
 -- What has been handed out of one limit in one window: `granted` is what living replicas hold in slices and what dead
 -- ones really used. It never passes the limit, but for what an upstream billed beyond a reservation.
 CREATE TABLE purses (
@@ -102,10 +118,13 @@ CREATE TABLE purses (
     unit       TEXT        NOT NULL,
     period     TEXT        NOT NULL,
     begins     BIGINT      NOT NULL,
-    ends       BIGINT,
-    granted    BIGINT      NOT NULL DEFAULT 0 CHECK (granted >= 0),
-    changed_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
-    UNIQUE (account, facet, name, unit, period, begins)
+    ends        BIGINT,
+    granted     BIGINT      NOT NULL DEFAULT 0 CHECK (granted >= 0),
+    created_at  TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    changed_at  TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    -- When somebody last asked the others to hand back what they do not use.
+    recalled_at TIMESTAMPTZ NOT NULL DEFAULT '-infinity',
+    UNIQUE (account, facet, unit, period, begins, name)
 );
 
 CREATE INDEX purses_by_change ON purses (changed_at);

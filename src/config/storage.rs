@@ -1,6 +1,7 @@
 //! `[ledger]`: where what was spent is written down.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::ledger;
 use crate::storage::{PostgresSettings, Settings, SqliteSettings, Synchronous};
@@ -9,6 +10,9 @@ use super::mistake::Wrong;
 use super::reader::Section;
 use super::secret;
 use super::server::time;
+
+/// Long enough for a server that is slow, short enough for those who wait for what a dead replica held.
+const LEASE: Duration = Duration::from_secs(10);
 
 /// `[ledger]`; `STINT_LEDGER` goes before its path and its url.
 pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
@@ -27,8 +31,9 @@ pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
     if let (Some(_), Some(_)) = (&from_file, &url) {
         ledger.wrong("path", Wrong::new("a second place for the ledger", "take it out, or the url"));
     }
+    let lease = ledger.within("lease", Duration::from_secs(2)..=Duration::from_secs(300)).unwrap_or(LEASE);
     let settings = match (from_env, url) {
-        (None, Some(url)) => Settings::Postgres(PostgresSettings { url }),
+        (None, Some(url)) => Settings::Postgres(PostgresSettings { url, lease }),
         (from_env, _) => {
             let path = from_env.or(from_file).or_else(|| usual(&ledger)).unwrap_or_default();
             match path.as_os_str() == ":memory:" {

@@ -9,8 +9,11 @@ use crate::catalog::{Allowance, Prices, WorstCase};
 use crate::tenant::Terms;
 use crate::units::{RequestId, Timestamp, Window};
 
+use super::lease::{Balance, Purse};
 use super::open::{Closed, Open, Stage};
+use super::share::share;
 use super::statement::tightest;
+use super::tally::Slice;
 use super::tree::{Place, Tree};
 use super::wish::Wish;
 use super::{
@@ -69,8 +72,11 @@ pub struct Accounts {
 
 impl Accounts {
     /// Puts these terms in force, and only these. Accounts without terms may finish what they began and no more.
+    ///
+    /// Where replicas share the accounts, every slice is looked at anew, since its limit may be a lower one now.
     pub fn declare<'a>(&mut self, terms: impl IntoIterator<Item = &'a Terms>) {
         self.tree.withdraw();
+        self.tree.accounts().for_each(|(_, account)| account.freeze());
         for terms in terms {
             let (account, scopes) = self.tree.declare(terms);
             let mine = self.open.values().filter(|open| terms.account.holds(&open.row.account));
@@ -78,6 +84,62 @@ impl Accounts {
                 account.adopt(&scopes, &open.about, open.held, open.row.admitted);
             }
         }
+    }
+
+    /// From now on limits are shared with other replicas: only what slices cover may be reserved.
+    pub fn share(&mut self) {
+        self.tree.is_shared = true;
+    }
+
+    /// Takes no more of a purse than is used, and so much beside; says what is used.
+    pub(super) fn freeze(&mut self, purse: &Purse, keeps: u64) -> u64 {
+        let tally = self.tree.account(&purse.account).and_then(|account| account.window_of(purse));
+        let Some(tally) = tally else { return 0 };
+        let used = tally.size(purse.unit);
+        let slice = tally.slice_mut(purse.unit);
+        slice.own = slice.own.min(used.saturating_add(keeps)).max(used);
+        used
+    }
+
+    /// Takes over how a purse stands: with `is_own`, also what this replica may use of it.
+    pub(super) fn hear(&mut self, purse: &Purse, balance: &Balance, is_own: bool) {
+        let now = self.latest;
+        let Some(account) = self.tree.account(&purse.account) else { return };
+        account.roll(now);
+        let Some(tally) = account.window_of(purse) else { return };
+        let Slice { own, others } = tally.slice_mut(purse.unit);
+        *others = balance.granted.saturating_sub(balance.slice);
+        *own = if is_own { balance.slice } else { *own };
+    }
+
+    /// All slices of an account, or of all accounts; with each, the limit, and how much of what it does not use the
+    /// replica would keep, were there so many.
+    pub(super) fn slices(&mut self, of: Option<&AccountId>, replicas: u64) -> Vec<(Purse, u64, u64)> {
+        let accounts = self.tree.accounts().filter(|(id, _)| of.is_none_or(|of| *id == of));
+        let all = accounts.flat_map(|(id, account)| account.purses(id));
+        let kept = |(purse, max, slice): (Purse, u64, Slice)| {
+            let granted = slice.own.saturating_add(slice.others);
+            (purse, max, share(max, &Balance { granted, replicas, ..Balance::default() }))
+        };
+        all.map(kept).collect()
+    }
+
+    /// The slices that hold more than twice of what they may without needing it.
+    pub(super) fn idle(&mut self, replicas: u64) -> Vec<(Purse, u64, u64)> {
+        let mut all = self.slices(None, replicas);
+        all.retain(|(purse, _, keeps)| {
+            let tally = self.tree.account(&purse.account).and_then(|account| account.window_of(purse));
+            tally.is_some_and(|tally| {
+                let (own, used) = (tally.slice(purse.unit).own, tally.size(purse.unit));
+                own.saturating_sub(used) > keeps.saturating_mul(2) || own < used
+            })
+        });
+        all
+    }
+
+    /// Brings the clock forward, which never goes back.
+    pub(super) fn now(&mut self, now: Timestamp) -> Timestamp {
+        self.tick(now)
     }
 
     /// Takes over what the journal says was spent, in these windows that hold `now`.

@@ -7,10 +7,13 @@
 mod account;
 mod accounts;
 mod amounts;
+mod banker;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod error;
 mod journal;
+mod keeper;
+mod lease;
 #[expect(clippy::module_inception, reason = "the handle is what the module is named for")]
 mod ledger;
 mod memory;
@@ -18,6 +21,8 @@ mod open;
 mod queue;
 mod reservation;
 mod settings;
+mod share;
+mod sharing;
 mod statement;
 mod tally;
 #[cfg(test)]
@@ -28,11 +33,12 @@ mod writer;
 
 pub use accounts::{Accounts, Claim, Extension, IfAbandoned};
 pub use amounts::Amounts;
-pub use error::{JournalError, LedgerError, Refused, Shortfall};
+pub use error::{JournalError, LedgerError, Need, Refused, Shortfall};
 pub use journal::{
     Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,
 };
 pub use ledger::Ledger;
+pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Order, Purse};
 pub use memory::MemoryJournal;
 pub use open::Closed;
 pub use reservation::{Receipt, Reservation, Settling};

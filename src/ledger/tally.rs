@@ -21,6 +21,17 @@ pub(super) struct Tally {
     open: u32,
     /// The units whose limits were announced in this window, a bit each.
     warned: u8,
+    /// Where replicas share the account: what this one may use of each unit's limit, and what others have of it.
+    slices: [Slice; Unit::ALL.len()],
+}
+
+/// What was handed out of one limit in one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Slice {
+    /// What this replica may have spent and reserved.
+    pub(super) own: u64,
+    /// What others hold, and what was spent before, as far as is known here.
+    pub(super) others: u64,
 }
 
 /// The windows that hold now, and older ones in which reservations are open still.
@@ -43,6 +54,7 @@ impl Tally {
             reserved: Amounts::ZERO,
             open: 0,
             warned: 0,
+            slices: Default::default(),
         }
     }
 
@@ -55,6 +67,27 @@ impl Tally {
         match unit {
             Unit::Concurrency => (Amount::new(unit, 0), self.reserved.of(unit)),
             _ => (self.spent.of(unit), self.reserved.of(unit)),
+        }
+    }
+
+    /// All that was spent and set aside, as a unit's limits count it.
+    pub(super) fn size(&self, unit: Unit) -> u64 {
+        let (spent, reserved) = self.used(unit);
+        spent.size().saturating_add(reserved.size())
+    }
+
+    pub(super) fn slice(&self, unit: Unit) -> Slice {
+        self.slices[unit as usize]
+    }
+
+    pub(super) fn slice_mut(&mut self, unit: Unit) -> &mut Slice {
+        &mut self.slices[unit as usize]
+    }
+
+    /// Gives up what is not used of all slices.
+    pub(super) fn freeze(&mut self) {
+        for unit in Unit::ALL {
+            self.slice_mut(unit).own = self.size(unit);
         }
     }
 
@@ -85,6 +118,15 @@ impl Tallies {
     /// The window of that length that holds a moment.
     pub(super) fn at(&self, window: Window, moment: Timestamp) -> Option<Tally> {
         self.list.iter().find(|tally| tally.window == window && tally.holds(moment)).copied()
+    }
+
+    /// All windows that are counted.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Tally> {
+        self.list.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tally> {
+        self.list.iter_mut()
     }
 
     pub(super) fn at_mut(&mut self, window: Window, moment: Timestamp) -> Option<&mut Tally> {

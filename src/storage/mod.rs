@@ -11,11 +11,11 @@ mod tests;
 use std::sync::Arc;
 
 pub use error::StorageError;
-pub use postgres::{Postgres, PostgresJournal};
+pub use postgres::{Changes, Postgres, PostgresBank, PostgresJournal};
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
 pub use sqlite::{Sqlite, SqliteJournal};
 
-use crate::ledger::{Journal, MemoryJournal};
+use crate::ledger::{Bank, Journal, MemoryJournal};
 
 /// An open database, in which each module below keeps what it must not lose.
 #[derive(Debug, Clone)]
@@ -41,7 +41,15 @@ impl Database {
         })
     }
 
-    /// The ledger's journal.
+    /// Who hands out slices of the limits, where replicas share the accounts.
+    pub fn bank(&self) -> Option<Arc<dyn Bank>> {
+        match self {
+            Database::Memory | Database::Sqlite(_) => None,
+            Database::Postgres(database) => Some(Arc::new(PostgresBank::new(database.clone()))),
+        }
+    }
+
+    /// The ledger's journal, for one that shares the accounts with nobody.
     pub fn journal(&self) -> Arc<dyn Journal> {
         match self {
             Database::Memory => Arc::new(MemoryJournal::default()),

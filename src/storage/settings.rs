@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -21,6 +22,8 @@ pub enum Settings {
 pub struct PostgresSettings {
     /// Where it is, and who we are there.
     pub url: DatabaseUrl,
+    /// How long a replica that is silent keeps its part of the limits.
+    pub lease: Duration,
 }
 
 /// The address of a database. It has a password in it, so it does not show itself.

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::PgConnection;
 
-use crate::ledger::{Dispatched, Entry, Journal, JournalError, Spent};
+use crate::ledger::{Dispatched, Entry, Epoch, Journal, JournalError, Spent};
 use crate::units::Timestamp;
 
 use super::Postgres;
@@ -28,11 +28,30 @@ impl PostgresJournal {
         PostgresJournal { database, epoch: None }
     }
 
-    async fn insert(&self, entries: &[Entry]) -> Result<(), sqlx::Error> {
-        let mut transaction = self.database.pool.begin().await?;
-        insert(&mut transaction, self.epoch, entries).await?;
-        transaction.commit().await
+    /// The same, for one life of a replica. When that is over, nothing can be appended any more.
+    pub(super) fn of(database: Arc<Postgres>, epoch: Epoch) -> PostgresJournal {
+        PostgresJournal { database, epoch: Some(epoch.0) }
     }
+
+    async fn insert(&self, entries: &[Entry]) -> Result<(), JournalError> {
+        let failed = |source| self.database.failed(source);
+        let mut transaction = self.database.pool.begin().await.map_err(failed)?;
+        if let Some(epoch) = self.epoch
+            && !is_alive(&mut transaction, Epoch(epoch)).await.map_err(failed)?
+        {
+            return Err(JournalError::lease_over());
+        }
+        insert(&mut transaction, self.epoch, entries).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)
+    }
+}
+
+/// Whether a life goes on; if so, nobody ends it before this transaction ends.
+pub(super) async fn is_alive(connection: &mut PgConnection, epoch: Epoch) -> Result<bool, sqlx::Error> {
+    // Weak enough for renewals, which do not touch the key; a burial waits for it.
+    let statement = "SELECT 1 FROM replicas WHERE epoch = $1 AND NOT is_over FOR KEY SHARE";
+    let alive = sqlx::query(statement).bind(epoch.0).fetch_optional(connection).await?;
+    Ok(alive.is_some())
 }
 
 /// Inserts all of these, where they are not there yet.
@@ -59,7 +78,7 @@ pub(super) async fn insert(
 
 impl Journal for PostgresJournal {
     fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
-        async move { self.insert(entries).await.map_err(|source| self.database.failed(source)) }.boxed()
+        self.insert(entries).boxed()
     }
 
     fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {

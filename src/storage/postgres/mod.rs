@@ -1,16 +1,24 @@
 //! PostgreSQL, for any number of replicas: one pool of connections.
 
+mod bank;
+mod burial;
+mod changes;
 mod journal;
+mod purses;
 mod rows;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, PgConnection, SqlSafeStr};
+use tokio::sync::Mutex;
 
+pub use bank::PostgresBank;
+pub use changes::Changes;
 pub use journal::PostgresJournal;
 
 use super::{PostgresSettings, StorageError};
@@ -35,6 +43,12 @@ pub struct Postgres {
     pool: PgPool,
     /// Where it is, without the password.
     place: String,
+    /// How long a replica's lease lasts without being renewed.
+    lease: Duration,
+    /// When the purses were last looked at that have changed, in microseconds since 1970.
+    heard: AtomicI64,
+    /// What the bank itself listens to.
+    changes: Mutex<Option<Changes>>,
 }
 
 impl Postgres {
@@ -54,7 +68,13 @@ impl Postgres {
         // A connection that died is found by the statement that fails on it, and that is tried again.
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(CONNECT_MAX);
         let pool = pool.test_before_acquire(false).connect_lazy_with(options);
-        Ok(Postgres { pool, place })
+        Ok(Postgres { pool, place, lease: settings.lease, heard: AtomicI64::new(0), changes: Mutex::default() })
+    }
+
+    /// For tests that look behind the journal and the bank.
+    #[cfg(test)]
+    pub(super) fn pool(&self) -> &PgPool {
+        &self.pool
     }
 
     fn failed(&self, source: sqlx::Error) -> crate::ledger::JournalError {

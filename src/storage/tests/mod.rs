@@ -1,9 +1,10 @@
 //! The journal on disk.
 
-#[path = "../../../tests/cluster.rs"]
+#[path = "../../../tests/postgres/cluster.rs"]
 mod cluster;
 mod crash;
 mod postgres;
+mod replicas;
 mod speed;
 
 use std::future::poll_fn;

@@ -1,6 +1,7 @@
 //! The same journal in PostgreSQL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -12,9 +13,14 @@ use super::super::postgres::MIGRATIONS;
 use super::super::{DatabaseUrl, Postgres, PostgresJournal, PostgresSettings, StorageError};
 use super::cluster::cluster;
 
+const LEASE: Duration = Duration::from_secs(2);
+
+fn settings(url: &str) -> PostgresSettings {
+    PostgresSettings { url: DatabaseUrl::new(url), lease: LEASE }
+}
+
 pub(super) async fn connect(url: &str) -> Arc<Postgres> {
-    let settings = PostgresSettings { url: DatabaseUrl::new(url) };
-    Arc::new(Postgres::open(&settings).await.unwrap())
+    Arc::new(Postgres::open(&settings(url)).await.unwrap())
 }
 
 async fn journal(url: &str) -> PostgresJournal {
@@ -69,8 +75,7 @@ async fn a_killed_connection_fails_one_append_and_the_next_one_works() {
 #[tokio::test]
 async fn an_address_that_is_wrong_is_refused_with_what_to_do() {
     let refusal = async |url: &str| {
-        let settings = PostgresSettings { url: DatabaseUrl::new(url) };
-        Postgres::open(&settings).await.unwrap_err()
+        Postgres::open(&settings(url)).await.unwrap_err()
     };
     let nobody = refusal("postgres://alice:secret@127.0.0.1:1/stint").await;
     assert!(matches!(nobody, StorageError::Connect { .. }));
