@@ -125,12 +125,13 @@ async fn open_ledger(
     metrics: &Arc<Metrics>,
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
-    let journal = Database::open(&settings.storage).await?.journal();
+    let database = Database::open(&settings.storage).await?;
     let observer: Arc<dyn ledger::Observer> = Arc::new(refresh::Watcher(metrics.clone()));
-    let ledger =
-        Ledger::open(work, journal, observer, settings.ledger, &terms(settings, keys), Timestamp::now())
-            .await?;
-    Ok(ledger)
+    let (pace, terms) = (settings.ledger, terms(settings, keys));
+    Ok(match database.bank() {
+        Some(bank) => Ledger::share(work, bank, observer, pace, &terms).await?,
+        None => Ledger::open(work, database.journal(), observer, pace, &terms, Timestamp::now()).await?,
+    })
 }
 
 /// The declared terms; a tenant without any spends without limits.
@@ -150,7 +151,7 @@ fn sweep(work: &Tasks, ledger: &Ledger) {
                 () = &mut stopping => return,
                 () = tokio::time::sleep(SWEEP) => {}
             }
-            let expired = ledger.expire(Timestamp::now());
+            let expired = ledger.expire(ledger.now());
             if expired > 0 {
                 tracing::error!(expired, "reservations expired: their flights did not come back");
             }

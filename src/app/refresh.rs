@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::ledger::{About, Closed, Entry, Ledger, Observer};
 use crate::metrics::Metrics;
 use crate::tenant::Tenant;
-use crate::units::{Money, Timestamp};
+use crate::units::Money;
 
 use super::models::Watched;
 
@@ -34,7 +34,7 @@ pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, tenants: &[Arc<Tenant>
     let stats = ledger.stats();
     metrics.ledger.pending.set(i64::try_from(stats.pending).unwrap_or(i64::MAX));
     metrics.money.reserved.set(ledger.reserved().money.as_dollars());
-    let now = Timestamp::now();
+    let now = ledger.now();
     for tenant in tenants {
         let statement = ledger.statement(&tenant.account, &About::default(), now);
         if let Some(left) = statement.iter().map(|line| line.left.share_of(line.max)).min_by(f64::total_cmp) {

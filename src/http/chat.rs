@@ -26,7 +26,7 @@ pub(super) async fn completions(
     let tenant = auth::tenant(&service.keys, &parts.headers)?;
     let body = body::read(&parts.headers, body, &service.settings).await?;
     let (request, wanted) = read(&body, &parts.headers, &service.settings.efforts)?;
-    let flight = match service.gateway.admit(&tenant, request) {
+    let flight = match service.gateway.admit(&tenant, request).await {
         Ok(flight) => flight,
         Err(refusal) => return Ok(with_limits(&service, &tenant, Problem::from(refusal).into_response())),
     };
@@ -90,7 +90,7 @@ fn object(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) ->
 }
 
 fn with_limits(service: &Service, tenant: &Tenant, mut response: Response) -> Response {
-    let statement = service.gateway.statement(tenant, Timestamp::now());
+    let statement = service.gateway.statement(tenant);
     headers::tightest(response.headers_mut(), &statement);
     response
 }

@@ -39,11 +39,17 @@ impl Account {
         self.limits.iter().map(|limit| limit.scope.clone()).filter(is_new).collect()
     }
 
-    /// Takes its limits away, and the right to reserve.
+    /// Takes the right to reserve away, until it is declared again.
     pub(super) fn withdraw(&mut self) {
-        self.limits.clear();
-        self.facets.clear();
         self.is_declared = false;
+    }
+
+    /// Forgets the limits of an account that was not declared again.
+    pub(super) fn sweep(&mut self) {
+        if !self.is_declared {
+            self.limits.clear();
+            self.facets.clear();
+        }
     }
 
     pub(super) fn is_declared(&self) -> bool {
@@ -105,7 +111,9 @@ impl Account {
             let (unit, tally) = (needed.unit(), self.tally(&facet, limit.window, wish.admitted));
             let wanted = tally.size(unit).saturating_add(needed.size());
             let is_too_much = wanted > limit.max.size();
-            if needed.size() == 0 || !(is_too_much || (needs.is_some() && wanted > tally.slice(unit).own)) {
+            if needed.size() == 0
+                || !(is_too_much || (needs.is_some() && !tally.covers(unit, wanted, limit.max.size())))
+            {
                 continue;
             }
             let line = self.line(limit, &wish.holder(id), facet.clone(), wish.admitted);
@@ -208,7 +216,8 @@ impl Account {
         let mut purses = Vec::new();
         for TenantLimit { window, max, scope } in &self.limits {
             let whole = (Facet::Whole, &self.whole);
-            let all = std::iter::once(whole).chain(self.facets.iter().map(|(facet, all)| (facet.clone(), all)));
+            let all =
+                std::iter::once(whole).chain(self.facets.iter().map(|(facet, all)| (facet.clone(), all)));
             for (facet, tallies) in all.filter(|(facet, _)| scope.covers(facet)) {
                 for tally in tallies.iter().filter(|tally| tally.window == *window) {
                     let slice = tally.slice(max.unit());
@@ -221,16 +230,39 @@ impl Account {
         purses
     }
 
+    /// More than there can be of every limit on such requests.
+    pub(super) fn all_of(&self, id: &AccountId, about: &About, now: Timestamp) -> Vec<Need> {
+        let need = |limit: &TenantLimit| {
+            let facet = about.facet(&limit.scope)?;
+            let (unit, tally) = (limit.max.unit(), self.tally(&facet, limit.window, now));
+            let line = self.line(limit, &Holder::Key, facet.clone(), now);
+            let (needed, left) = (Amount::new(unit, u64::MAX), line.left);
+            let shortfall = Shortfall { limit: line.limit, needed, left, resets_at: line.resets_at };
+            Some(Need { purse: purse(id, facet, unit, &tally), max: limit.max.size(), shortfall })
+        };
+        self.limits.iter().filter_map(need).collect()
+    }
+
+    /// Begins to count a part of the account, if that is new.
+    pub(super) fn count(&mut self, facet: &Facet, now: Timestamp) {
+        match facet {
+            Facet::Whole => self.whole.roll(now, &self.zone),
+            facet => {
+                self.facet(facet, now);
+            }
+        }
+    }
+
     /// The window that a purse is of, where it is counted here.
     pub(super) fn window_of(&mut self, purse: &Purse) -> Option<&mut Tally> {
         let tally = self.tallies_mut(&purse.facet)?.at_mut(purse.window, purse.begins);
         tally.filter(|tally| tally.start == purse.begins)
     }
 
-    /// Gives up what is not used of all slices.
-    pub(super) fn freeze(&mut self) {
+    /// Has every slice looked at anew before anything is taken of it.
+    pub(super) fn doubt(&mut self) {
         let facets = self.facets.values_mut().flat_map(Tallies::iter_mut);
-        self.whole.iter_mut().chain(facets).for_each(Tally::freeze);
+        self.whole.iter_mut().chain(facets).for_each(Tally::doubt);
     }
 
     /// Takes over what the journal says about requests that were admitted from some moment on.

@@ -17,7 +17,7 @@ use super::tally::Slice;
 use super::tree::{Place, Tree};
 use super::wish::Wish;
 use super::{
-    About, AccountId, Amounts, Entry, How, LedgerError, Line, Refused, SettlementDetail, Spent, Totals,
+    About, AccountId, Amounts, Entry, How, LedgerError, Line, Need, Refused, SettlementDetail, Spent, Totals,
     Warning,
 };
 
@@ -76,7 +76,7 @@ impl Accounts {
     /// Where replicas share the accounts, every slice is looked at anew, since its limit may be a lower one now.
     pub fn declare<'a>(&mut self, terms: impl IntoIterator<Item = &'a Terms>) {
         self.tree.withdraw();
-        self.tree.accounts().for_each(|(_, account)| account.freeze());
+        self.tree.accounts().for_each(|(_, account)| account.doubt());
         for terms in terms {
             let (account, scopes) = self.tree.declare(terms);
             let mine = self.open.values().filter(|open| terms.account.holds(&open.row.account));
@@ -84,6 +84,7 @@ impl Accounts {
                 account.adopt(&scopes, &open.about, open.held, open.row.admitted);
             }
         }
+        self.tree.sweep();
     }
 
     /// From now on limits are shared with other replicas: only what slices cover may be reserved.
@@ -93,8 +94,10 @@ impl Accounts {
 
     /// Takes no more of a purse than is used, and so much beside; says what is used.
     pub(super) fn freeze(&mut self, purse: &Purse, keeps: u64) -> u64 {
-        let tally = self.tree.account(&purse.account).and_then(|account| account.window_of(purse));
-        let Some(tally) = tally else { return 0 };
+        let now = self.latest;
+        let Some(account) = self.tree.account(&purse.account) else { return 0 };
+        account.count(&purse.facet, now);
+        let Some(tally) = account.window_of(purse) else { return 0 };
         let used = tally.size(purse.unit);
         let slice = tally.slice_mut(purse.unit);
         slice.own = slice.own.min(used.saturating_add(keeps)).max(used);
@@ -107,9 +110,17 @@ impl Accounts {
         let Some(account) = self.tree.account(&purse.account) else { return };
         account.roll(now);
         let Some(tally) = account.window_of(purse) else { return };
-        let Slice { own, others } = tally.slice_mut(purse.unit);
-        *others = balance.granted.saturating_sub(balance.slice);
-        *own = if is_own { balance.slice } else { *own };
+        let slice = tally.slice_mut(purse.unit);
+        slice.others = balance.granted.saturating_sub(balance.slice);
+        if is_own {
+            (slice.own, slice.is_stale) = (balance.slice, false);
+        }
+    }
+
+    /// As if more was needed than there can be of every limit on such requests.
+    pub(super) fn all_of(&mut self, account: &AccountId, about: &About, now: Timestamp) -> Vec<Need> {
+        let now = self.tick(now);
+        self.tree.all_of(account, about, now)
     }
 
     /// All slices of an account, or of all accounts; with each, the limit, and how much of what it does not use the
@@ -124,14 +135,14 @@ impl Accounts {
         all.map(kept).collect()
     }
 
-    /// The slices that hold more than twice of what they may without needing it.
+    /// The slices that hold more than twice of what they may without needing it, and those that are in doubt.
     pub(super) fn idle(&mut self, replicas: u64) -> Vec<(Purse, u64, u64)> {
         let mut all = self.slices(None, replicas);
         all.retain(|(purse, _, keeps)| {
             let tally = self.tree.account(&purse.account).and_then(|account| account.window_of(purse));
             tally.is_some_and(|tally| {
-                let (own, used) = (tally.slice(purse.unit).own, tally.size(purse.unit));
-                own.saturating_sub(used) > keeps.saturating_mul(2) || own < used
+                let (Slice { own, is_stale, .. }, used) = (tally.slice(purse.unit), tally.size(purse.unit));
+                own.saturating_sub(used) > keeps.saturating_mul(2) || own < used || is_stale
             })
         });
         all

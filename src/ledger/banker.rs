@@ -6,8 +6,8 @@ use std::sync::Weak;
 
 use tokio::time::{Duration, Instant, sleep, timeout};
 
-use super::ledger::Inner;
 use super::lease::{Balance, Epoch, Purse};
+use super::ledger::Inner;
 use super::share::{Item, Verdict, Want, decide};
 use super::sharing::{Sharing, Waiting, What};
 use super::{Accounts, JournalError, Ledger, Need, Refused};
@@ -147,12 +147,7 @@ impl Banker {
     }
 
     /// Serves who can be served already; what the others need.
-    fn wants(
-        &self,
-        ledger: &Ledger,
-        round: &mut Round,
-        waiting: Vec<Waiting>,
-    ) -> (Vec<Want>, Vec<Waiting>) {
+    fn wants(&self, ledger: &Ledger, round: &mut Round, waiting: Vec<Waiting>) -> (Vec<Want>, Vec<Waiting>) {
         let now = Instant::now();
         let (mut wants, mut left) = (Vec::new(), Vec::new());
         for one in waiting {
@@ -163,7 +158,9 @@ impl Banker {
                 (at, need.shortfall.needed.size())
             });
             let may_wait = one.until > now && one.recalled.is_none_or(|since| since + RECALL_MAX > now);
-            wants.push(Want { needs: needs.collect(), has_recalled: one.recalled.is_some(), may_wait });
+            let only_looks = matches!(one.what, What::Gather(..));
+            let (needs, has_recalled) = (needs.collect(), one.recalled.is_some());
+            wants.push(Want { needs, has_recalled, may_wait, only_looks });
             left.push(one);
         }
         (wants, left)
@@ -182,7 +179,8 @@ impl Banker {
             orders
         });
         let exchanged = timeout(EXCHANGE_MAX, self.sharing.bank.exchange(epoch, &round.purses, decision));
-        let balances = exchanged.await.unwrap_or_else(|_| Err(JournalError::new("the bank took too long")))?;
+        let balances =
+            exchanged.await.unwrap_or_else(|_| Err(JournalError::new("the bank took too long")))?;
         Ok((balances, verdicts))
     }
 
@@ -247,13 +245,17 @@ fn attempt(ledger: &Ledger, one: Waiting) -> Result<(), (Waiting, Vec<Need>)> {
                 Ok(())
             }
         },
+        What::Gather(account, about, answer) => {
+            let needs = ledger.accounts().all_of(&account, &about, ledger.now());
+            Err((Waiting { what: What::Gather(account, about, answer), until, recalled }, needs))
+        }
     }
 }
 
 /// The first limit that has no room.
 fn shortfall(needs: Vec<Need>) -> Refused {
-    let least = needs.into_iter().min_by_key(|need| {
-        need.shortfall.left.size().saturating_sub(need.shortfall.needed.size())
-    });
+    let least = needs
+        .into_iter()
+        .min_by_key(|need| need.shortfall.left.size().saturating_sub(need.shortfall.needed.size()));
     least.map_or(Refused::NoLease, |need| Refused::Shortfall(need.shortfall))
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 
 use tokio::time::{Duration, Instant, sleep, timeout};
 
-use super::ledger::Inner;
 use super::lease::Lease;
+use super::ledger::Inner;
 use super::sharing::Sharing;
 use super::{Accounts, JournalError, Ledger, News};
 

@@ -116,6 +116,9 @@ impl Ledger {
             sharing.declared(terms.iter().copied().cloned().collect());
         }
         self.accounts().declare(terms);
+        if let Some(sharing) = &self.inner.sharing {
+            sharing.tick.notify_one();
+        }
     }
 
     /// Sets the worst case aside in memory, under every limit of the account and its ancestors or under none. Where
@@ -129,6 +132,22 @@ impl Ledger {
         let (answer, answered) = oneshot::channel();
         sharing.wait(What::Reserve(claim, answer), self.inner.settings.dispatch_max);
         answered.await.unwrap_or(Err(Refused::NoLease))
+    }
+
+    /// True where other replicas share the accounts.
+    pub fn is_shared(&self) -> bool {
+        self.inner.sharing.is_some()
+    }
+
+    /// Has other replicas hand back what they do not use of the limits on such requests, and waits a bounded time for it;
+    /// what is left is known then as of now.
+    pub async fn gather(&self, account: &AccountId, about: &About) {
+        let Some(sharing) = &self.inner.sharing else { return };
+        let (answer, answered) = oneshot::channel();
+        let what = What::Gather(account.clone(), about.clone(), answer);
+        sharing.wait(what, self.inner.settings.dispatch_max);
+        // Where nobody answers, what was known before must do.
+        let _ = answered.await;
     }
 
     /// Sets the worst case aside at once, or says why not.
@@ -227,8 +246,7 @@ impl Ledger {
     pub(super) fn try_extend(&self, extend: &Extend) -> Result<Option<Answer>, LedgerError> {
         let mut accounts = self.accounts();
         self.inner.queue.admit()?;
-        let Extension { entry, warnings } =
-            accounts.extend(extend.id, extend.more, extend.model.as_ref())?;
+        let Extension { entry, warnings } = accounts.extend(extend.id, extend.more, extend.model.as_ref())?;
         let answer = entry.map(|entry| self.inner.queue.push(vec![entry], OnFailure::Tell));
         drop(accounts);
         self.warn(&warnings);
@@ -336,7 +354,8 @@ fn before(now: Timestamp, long: Duration) -> Timestamp {
 impl Entry {
     /// The end of a dispatched reservation that nobody came back for.
     pub fn posted(row: Dispatched, at: Timestamp) -> Entry {
-        let spent = Amounts { requests: Count::ONE, ..abandoned_charge(row.if_abandoned, row.held, row.metered) };
+        let spent =
+            Amounts { requests: Count::ONE, ..abandoned_charge(row.if_abandoned, row.held, row.metered) };
         let overrun = Amounts { requests: Count::ZERO, ..spent }.saturating_sub(row.held);
         let Dispatched { id, account, about, admitted, .. } = row;
         let (how, detail) = (How::Expired, SettlementDetail::abandoned());

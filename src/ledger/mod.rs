@@ -37,8 +37,8 @@ pub use error::{JournalError, LedgerError, Need, Refused, Shortfall};
 pub use journal::{
     Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,
 };
-pub use ledger::Ledger;
 pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Order, Purse};
+pub use ledger::Ledger;
 pub use memory::MemoryJournal;
 pub use open::Closed;
 pub use reservation::{Receipt, Reservation, Settling};

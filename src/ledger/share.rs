@@ -24,6 +24,8 @@ pub(super) struct Want {
     pub(super) has_recalled: bool,
     /// True where it may wait for them.
     pub(super) may_wait: bool,
+    /// True where nothing is needed, but to know what there is when they have answered.
+    pub(super) only_looks: bool,
 }
 
 /// What becomes of a request.
@@ -84,7 +86,9 @@ fn room(item: &Item, balance: &Balance) -> u64 {
 
 fn refusal(want: &Want, lacking: &[usize], balances: &[Balance]) -> Verdict {
     // Where nobody else holds anything, nothing can come back.
-    if !want.may_wait || lacking.iter().any(|at| balances[*at].others == 0) {
+    let mut alone = lacking.iter().map(|at| balances[*at].others == 0);
+    let is_vain = if want.only_looks { alone.all(|is| is) } else { alone.any(|is| is) };
+    if !want.may_wait || is_vain {
         return Verdict::Refused;
     }
     match want.has_recalled {
@@ -121,7 +125,7 @@ mod tests {
     }
 
     fn want(needed: u64) -> Want {
-        Want { needs: vec![(0, needed)], has_recalled: false, may_wait: true }
+        Want { needs: vec![(0, needed)], has_recalled: false, may_wait: true, only_looks: false }
     }
 
     /// One purse, of which so much is used: the slice that it ends with, and what becomes of the requests.
@@ -157,6 +161,15 @@ mod tests {
         let awaited = Balance { is_awaited: true, ..balance(MAX, 50) };
         check(item(50), awaited, std::slice::from_ref(&again), 50, &[Verdict::Waits]);
         check(item(50), awaited, &[Want { may_wait: false, ..again }], 50, &[Verdict::Refused]);
+    }
+
+    #[test]
+    fn who_only_looks_waits_for_those_who_may_hand_something_back() {
+        let look = Want { needs: vec![(0, u64::MAX), (1, u64::MAX)], only_looks: true, ..want(0) };
+        let alone = Balance { others: 0, ..balance(50, 50) };
+        let verdict = |second| decide(&[item(50); 2], std::slice::from_ref(&look), &[alone, second]).1[0];
+        assert_eq!(verdict(balance(70, 50)), Verdict::Recalled);
+        assert_eq!(verdict(alone), Verdict::Refused);
     }
 
     #[test]

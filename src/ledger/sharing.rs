@@ -13,7 +13,7 @@ use crate::units::{RequestId, Timestamp};
 
 use super::lease::{Bank, Epoch, Lease};
 use super::queue::Answer;
-use super::{AccountId, Change, Claim, LedgerError, Refused, Reservation};
+use super::{About, AccountId, Change, Claim, LedgerError, Refused, Reservation};
 
 /// This part of a lease is not used: clocks run at slightly different speeds, and packets take their time.
 const MARGIN: u32 = 5;
@@ -70,6 +70,8 @@ pub(super) struct Waiting {
 pub(super) enum What {
     Reserve(Claim, oneshot::Sender<Result<Reservation, Refused>>),
     Extend(Extend, oneshot::Sender<Result<Option<Answer>, LedgerError>>),
+    /// Nothing, but to know what there is once the others have handed back what they do not use.
+    Gather(AccountId, About, oneshot::Sender<()>),
 }
 
 #[derive(Debug, Clone)]
@@ -169,11 +171,16 @@ impl Sharing {
 
     /// Hears what others ask for, until nothing will be written any more.
     pub(super) async fn listen(self: Arc<Self>) {
+        // What was missed before one listened for the first time was nothing to one who held nothing.
+        let mut is_new = true;
         loop {
             let change = tokio::select! {
                 () = self.done.cancelled() => return,
                 change = self.bank.changed(self.epoch()) => change,
             };
+            if std::mem::take(&mut is_new) && change == Change::Unknown {
+                continue;
+            }
             let mut recalls = self.recalls();
             match change {
                 Change::Recall(account) if recalls.accounts.len() < RECALLS_MAX => {
@@ -206,6 +213,7 @@ impl Waiting {
         match &self.what {
             What::Reserve(_, answer) => answer.is_closed(),
             What::Extend(_, answer) => answer.is_closed(),
+            What::Gather(.., answer) => answer.is_closed(),
         }
     }
 
@@ -214,6 +222,7 @@ impl Waiting {
         match self.what {
             What::Reserve(_, answer) => drop(answer.send(Err(refused))),
             What::Extend(_, answer) => drop(answer.send(Err(refused.into()))),
+            What::Gather(.., answer) => drop(answer.send(())),
         }
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Slice {
     pub(super) own: u64,
     /// What others hold, and what was spent before, as far as is known here.
     pub(super) others: u64,
+    /// True where the limit may have been lowered since: nothing is taken of it before the bank was asked.
+    pub(super) is_stale: bool,
 }
 
 /// The windows that hold now, and older ones in which reservations are open still.
@@ -84,11 +86,16 @@ impl Tally {
         &mut self.slices[unit as usize]
     }
 
-    /// Gives up what is not used of all slices.
-    pub(super) fn freeze(&mut self) {
-        for unit in Unit::ALL {
-            self.slice_mut(unit).own = self.size(unit);
-        }
+    /// Whether a slice of a limit of `max` covers that. Where more is handed out than there is, since the limit was
+    /// lowered, nothing is taken that was not taken before.
+    pub(super) fn covers(&self, unit: Unit, size: u64, max: u64) -> bool {
+        let Slice { own, others, is_stale } = self.slice(unit);
+        !is_stale && size <= own && own.saturating_add(others) <= max
+    }
+
+    /// Has every slice looked at anew before anything is taken of it.
+    pub(super) fn doubt(&mut self) {
+        self.slices.iter_mut().for_each(|slice| slice.is_stale = true);
     }
 
     /// True the first time that it is asked of a unit.

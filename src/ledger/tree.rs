@@ -56,9 +56,14 @@ impl Tree {
         place
     }
 
-    /// Takes every account its limits and the right to reserve.
+    /// Takes every account the right to reserve, until it is declared again.
     pub(super) fn withdraw(&mut self) {
         self.nodes.iter_mut().for_each(|node| node.account.withdraw());
+    }
+
+    /// Forgets the limits of accounts that were not declared again.
+    pub(super) fn sweep(&mut self) {
+        self.nodes.iter_mut().for_each(|node| node.account.sweep());
     }
 
     /// Puts terms in force; says which parts of the account were not counted before.
@@ -111,6 +116,14 @@ impl Tree {
     pub(super) fn account(&mut self, id: &AccountId) -> Option<&mut Account> {
         let Place(at) = self.find(id)?;
         self.nodes.get_mut(at).map(|node| &mut node.account)
+    }
+
+    /// As if more was needed than there can be of every limit of a lineage on such requests.
+    pub(super) fn all_of(&mut self, id: &AccountId, about: &About, now: Timestamp) -> Vec<Need> {
+        let Some(place) = self.find(id) else { return Vec::new() };
+        self.lineage(place, |account| account.roll(now));
+        let lineage = self.nodes[place.0].lineage.iter().map(|place| &self.nodes[place.0]);
+        lineage.flat_map(|Node { id, account, .. }| account.all_of(id, about, now)).collect()
     }
 
     /// All accounts.

@@ -7,16 +7,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::{Postgres as Server, Row, Transaction};
 
-use crate::ledger::{
-    AccountId, Balance, Bank, Change, Decide, Epoch, JournalError, Lease, News, Purse,
-};
+use crate::ledger::{AccountId, Balance, Bank, Change, Decide, Epoch, JournalError, Lease, News, Purse};
 use crate::units::Timestamp;
 
+use super::Postgres;
 use super::burial::{bury, clock, dead, forget, own};
 use super::changes::{Changes, recall};
 use super::journal::{PostgresJournal, is_alive};
 use super::purses::{change, changed, create, lock};
-use super::Postgres;
 
 /// Transactions are committed in another order than they look at the clock; so much earlier is looked again.
 const OVERLAP_MICROS: i64 = 10_000_000;
@@ -82,7 +80,8 @@ impl PostgresBank {
             WHERE epoch = $1 AND NOT is_over \
             RETURNING floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, \
                       (SELECT count(*) FROM replicas WHERE NOT is_over) AS replicas";
-        let row = sqlx::query(statement).bind(epoch.0).bind(self.lasts()).fetch_optional(&self.0.pool).await?;
+        let row =
+            sqlx::query(statement).bind(epoch.0).bind(self.lasts()).fetch_optional(&self.0.pool).await?;
         let Some(row) = row else { return Ok(None) };
         let (micros, replicas): (i64, i64) = (row.try_get("now")?, row.try_get("replicas")?);
         let now = Timestamp(micros / 1000);

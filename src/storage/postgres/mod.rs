@@ -68,7 +68,13 @@ impl Postgres {
         // A connection that died is found by the statement that fails on it, and that is tried again.
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(CONNECT_MAX);
         let pool = pool.test_before_acquire(false).connect_lazy_with(options);
-        Ok(Postgres { pool, place, lease: settings.lease, heard: AtomicI64::new(0), changes: Mutex::default() })
+        Ok(Postgres {
+            pool,
+            place,
+            lease: settings.lease,
+            heard: AtomicI64::new(0),
+            changes: Mutex::default(),
+        })
     }
 
     /// For tests that look behind the journal and the bank.

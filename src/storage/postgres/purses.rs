@@ -208,7 +208,8 @@ pub(super) async fn changed(
                coalesce(s.amount, 0) AS slice \
         FROM purses p LEFT JOIN slices s ON s.purse = p.id AND s.epoch = $1 \
         WHERE p.changed_at > to_timestamp($2::bigint / 1000000.0) AND (p.ends IS NULL OR p.ends > $3)";
-    let rows = sqlx::query(statement).bind(epoch.0).bind(since_micros).bind(now.0).fetch_all(connection).await?;
+    let rows =
+        sqlx::query(statement).bind(epoch.0).bind(since_micros).bind(now.0).fetch_all(connection).await?;
     let mut purses = Vec::new();
     for row in rows {
         let Some((facet, unit, window)) =

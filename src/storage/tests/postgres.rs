@@ -13,14 +13,16 @@ use super::super::postgres::MIGRATIONS;
 use super::super::{DatabaseUrl, Postgres, PostgresJournal, PostgresSettings, StorageError};
 use super::cluster::cluster;
 
-const LEASE: Duration = Duration::from_secs(2);
-
-fn settings(url: &str) -> PostgresSettings {
-    PostgresSettings { url: DatabaseUrl::new(url), lease: LEASE }
+fn settings(url: &str, lease: Duration) -> PostgresSettings {
+    PostgresSettings { url: DatabaseUrl::new(url), lease }
 }
 
 pub(super) async fn connect(url: &str) -> Arc<Postgres> {
-    Arc::new(Postgres::open(&settings(url)).await.unwrap())
+    connect_for(url, Duration::from_secs(10)).await
+}
+
+pub(super) async fn connect_for(url: &str, lease: Duration) -> Arc<Postgres> {
+    Arc::new(Postgres::open(&settings(url, lease)).await.unwrap())
 }
 
 async fn journal(url: &str) -> PostgresJournal {
@@ -74,9 +76,8 @@ async fn a_killed_connection_fails_one_append_and_the_next_one_works() {
 
 #[tokio::test]
 async fn an_address_that_is_wrong_is_refused_with_what_to_do() {
-    let refusal = async |url: &str| {
-        Postgres::open(&settings(url)).await.unwrap_err()
-    };
+    let refusal =
+        async |url: &str| Postgres::open(&settings(url, Duration::from_secs(10))).await.unwrap_err();
     let nobody = refusal("postgres://alice:secret@127.0.0.1:1/stint").await;
     assert!(matches!(nobody, StorageError::Connect { .. }));
     assert!(nobody.to_string().starts_with("cannot connect to PostgreSQL at 127.0.0.1:1/stint"));
