@@ -33,6 +33,7 @@ impl Observer for Watcher {
 pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, tenants: &[Arc<Tenant>], engines: &[Watched]) {
     let stats = ledger.stats();
     metrics.ledger.pending.set(i64::try_from(stats.pending).unwrap_or(i64::MAX));
+    metrics.ledger.stranded.set(ledger.stranded().as_dollars());
     metrics.money.reserved.set(ledger.reserved().money.as_dollars());
     let now = ledger.now();
     for tenant in tenants {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::catalog::{Allowance, Prices, WorstCase};
 use crate::tenant::Terms;
-use crate::units::{RequestId, Timestamp, Window};
+use crate::units::{Money, RequestId, Timestamp, Unit, Window};
 
 use super::lease::{Balance, Purse};
 use super::open::{Closed, Open, Stage};
@@ -133,6 +133,17 @@ impl Accounts {
             (purse, max, share(max, &Balance { granted, replicas, ..Balance::default() }))
         };
         all.map(kept).collect()
+    }
+
+    /// The money in all slices that is neither spent nor reserved.
+    pub(super) fn stranded(&mut self) -> Money {
+        let slices = self.slices(None, 1).into_iter().filter(|(purse, ..)| purse.unit == Unit::Money);
+        let idle = slices.map(|(purse, ..)| {
+            let account = self.tree.account(&purse.account);
+            let tally = account.and_then(|account| account.window_of(&purse));
+            tally.map_or(0, |tally| tally.slice(Unit::Money).own.saturating_sub(tally.size(Unit::Money)))
+        });
+        Money(idle.sum())
     }
 
     /// The slices that hold more than twice of what they may without needing it, and those that are in doubt.

@@ -7,7 +7,7 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 use super::lease::Lease;
 use super::ledger::Inner;
 use super::sharing::Sharing;
-use super::{Accounts, JournalError, Ledger, News};
+use super::{Accounts, JournalError, Ledger};
 
 /// A lease is renewed so many times before it could run out.
 const RENEWALS: u32 = 5;
@@ -40,7 +40,9 @@ impl Keeper {
         match within(lasts / 2, self.sharing.bank.renew(epoch)).await {
             Ok(news) => {
                 self.sharing.renewed(asked, news.now, news.replicas);
-                self.hear(&news);
+                if let Some(inner) = self.ledger.upgrade() {
+                    Ledger { inner }.hear(&news);
+                }
                 self.sharing.tick.notify_one();
             }
             Err(error) if error.is_lease_over() => return self.begin_anew(lasts).await,
@@ -49,16 +51,6 @@ impl Keeper {
         match within(lasts, self.sharing.bank.bury()).await {
             Ok(0) | Err(_) => {}
             Ok(count) => tracing::warn!(count, "replicas have died; what they left open is posted"),
-        }
-    }
-
-    fn hear(&self, news: &News) {
-        let Some(inner) = self.ledger.upgrade() else { return };
-        let ledger = Ledger { inner };
-        let mut accounts = ledger.accounts();
-        accounts.now(news.now);
-        for (purse, balance) in &news.purses {
-            accounts.hear(purse, balance, false);
         }
     }
 

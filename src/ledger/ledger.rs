@@ -21,7 +21,7 @@ use super::sharing::{Extend, Sharing, What};
 use super::writer::Writer;
 use super::{
     About, AccountId, Accounts, Amounts, Claim, Closed, Dispatched, Entry, Extension, How, Journal,
-    JournalError, LedgerError, LedgerStats, Line, Observer, Refused, Reservation, Resolved, Settings,
+    JournalError, LedgerError, LedgerStats, Line, News, Observer, Refused, Reservation, Resolved, Settings,
     SettlementDetail, Settling, Totals, Warning,
 };
 
@@ -79,6 +79,7 @@ impl Ledger {
         accounts.declare(terms);
         let shared = Some(sharing.clone());
         let ledger = Ledger::start(tasks, accounts, lease.journal, observer, settings, shared);
+        ledger.hear(&sharing.bank.renew(lease.epoch).await?);
         let (inner, other) = (Arc::downgrade(&ledger.inner), Arc::downgrade(&ledger.inner));
         tasks.spawn(Keeper { ledger: inner, sharing: sharing.clone() }.run());
         tasks.spawn(sharing.clone().listen());
@@ -132,6 +133,15 @@ impl Ledger {
         let (answer, answered) = oneshot::channel();
         sharing.wait(What::Reserve(claim, answer), self.inner.settings.dispatch_max);
         answered.await.unwrap_or(Err(Refused::NoLease))
+    }
+
+    /// Takes over what is new at the bank.
+    pub(super) fn hear(&self, news: &News) {
+        let mut accounts = self.accounts();
+        accounts.now(news.now);
+        for (purse, balance) in &news.purses {
+            accounts.hear(purse, balance, false);
+        }
     }
 
     /// True where other replicas share the accounts.
@@ -190,7 +200,7 @@ impl Ledger {
         self.accounts().statement(account, about, now)
     }
 
-    /// Every account over all time, by name.
+    /// Every account over all time, by name. Where replicas share the accounts, what this one spent since it began.
     pub fn totals(&self) -> Vec<Totals> {
         self.accounts().totals()
     }
@@ -207,7 +217,14 @@ impl Ledger {
 
     /// The state of the way to the journal.
     pub fn stats(&self) -> LedgerStats {
-        self.inner.queue.stats()
+        let stats = self.inner.queue.stats();
+        let is_held = self.inner.sharing.as_ref().is_none_or(|sharing| sharing.is_held());
+        LedgerStats { stalled: stats.stalled || !is_held, ..stats }
+    }
+
+    /// What this replica holds of limits on money beyond what is spent and reserved.
+    pub fn stranded(&self) -> Money {
+        self.accounts().stranded()
     }
 
     pub(super) fn accounts(&self) -> MutexGuard<'_, Accounts> {

@@ -16,5 +16,6 @@ mod layers;
 mod llamacpp;
 mod money;
 mod operating;
+mod replicas;
 mod sdk;
 mod surface;

@@ -23,8 +23,8 @@ pub use journal::PostgresJournal;
 
 use super::{PostgresSettings, StorageError};
 
-/// The writer, the banker, the keeper of the lease, the listener; and one for whoever asks.
-const CONNECTIONS_MAX: u32 = 6;
+/// The writer, the banker, the keeper of the lease, the listener; and some for whoever asks or listens too.
+const CONNECTIONS_MAX: u32 = 8;
 
 /// How long a connection may take to come about.
 const CONNECT_MAX: Duration = Duration::from_secs(5);

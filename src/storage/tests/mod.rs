@@ -3,6 +3,7 @@
 #[path = "../../../tests/postgres/cluster.rs"]
 mod cluster;
 mod crash;
+mod hot;
 mod postgres;
 mod replicas;
 mod speed;

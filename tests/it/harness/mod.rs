@@ -2,6 +2,8 @@
 //! that `make test-tools` installs.
 
 mod answer;
+#[path = "../../postgres/cluster.rs"]
+pub(crate) mod cluster;
 mod process;
 pub(crate) mod tools;
 mod world;

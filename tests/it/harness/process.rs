@@ -54,7 +54,11 @@ impl Folder {
 
     /// Starts a server on a free port and waits until it is ready.
     pub(crate) fn serve(&self) -> Process {
-        let mut command = self.stint("serve");
+        self.serve_by(self.stint("serve"))
+    }
+
+    /// The same, as this command says.
+    pub(crate) fn serve_by(&self, mut command: Command) -> Process {
         command.env("STINT_LISTEN", "127.0.0.1:0").env("STINT_LOG", "info").stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let base = address(&mut child);
