@@ -10,7 +10,7 @@ use super::lease::{Balance, Epoch, Purse};
 use super::ledger::Inner;
 use super::share::{Item, Verdict, Want, decide};
 use super::sharing::{Sharing, Waiting, What};
-use super::{Accounts, JournalError, Ledger, Need, Refused};
+use super::{Accounts, JournalError, Ledger, LedgerError, Need, Refused};
 
 /// How many requests one exchange serves.
 const WANTS_MAX: usize = 512;
@@ -151,7 +151,7 @@ impl Banker {
         let now = Instant::now();
         let (mut wants, mut left) = (Vec::new(), Vec::new());
         for one in waiting {
-            let Err((one, needs)) = attempt(ledger, one) else { continue };
+            let Some((one, needs)) = attempt(ledger, one) else { continue };
             let mut accounts = ledger.accounts();
             let needs = needs.iter().map(|need| {
                 let at = round.place(&mut accounts, &need.purse, need.max, None);
@@ -205,14 +205,12 @@ impl Banker {
         let now = Instant::now();
         let mut left = Vec::new();
         for (mut one, verdict) in waiting.into_iter().zip(verdicts) {
-            match attempt(ledger, one) {
-                Ok(()) => continue,
-                Err((back, needs)) if *verdict == Verdict::Refused => {
-                    back.refuse(shortfall(needs));
-                    continue;
-                }
-                Err((back, _)) => one = back,
+            let Some((back, needs)) = attempt(ledger, one) else { continue };
+            if *verdict == Verdict::Refused {
+                back.refuse(shortfall(needs));
+                continue;
             }
+            one = back;
             if *verdict == Verdict::Recalled {
                 one.recalled = Some(now);
             }
@@ -222,32 +220,29 @@ impl Banker {
     }
 }
 
-/// Does what somebody waits for and says so to them; gives it back with what it still needs.
-fn attempt(ledger: &Ledger, one: Waiting) -> Result<(), (Waiting, Vec<Need>)> {
+/// Does what somebody waits for and says so to them; else gives it back with what it still needs.
+fn attempt(ledger: &Ledger, one: Waiting) -> Option<(Waiting, Vec<Need>)> {
     let Waiting { what, until, recalled } = one;
+    let back = |what, needs| Some((Waiting { what, until, recalled }, needs));
     match what {
         What::Reserve(claim, answer) => match ledger.reserve(claim.clone()) {
-            Err(Refused::Needs(needs)) => {
-                Err((Waiting { what: What::Reserve(claim, answer), until, recalled }, needs))
-            }
+            Err(Refused::Needs(needs)) => back(What::Reserve(claim, answer), needs),
             // If nobody waits any more, the reservation is dropped, which resolves it.
             done => {
                 drop(answer.send(done));
-                Ok(())
+                None
             }
         },
         What::Extend(extend, answer) => match ledger.try_extend(&extend) {
-            Err(super::LedgerError::Refused(Refused::Needs(needs))) => {
-                Err((Waiting { what: What::Extend(extend, answer), until, recalled }, needs))
-            }
+            Err(LedgerError::Refused(Refused::Needs(needs))) => back(What::Extend(extend, answer), needs),
             done => {
                 drop(answer.send(done));
-                Ok(())
+                None
             }
         },
         What::Gather(account, about, answer) => {
             let needs = ledger.accounts().all_of(&account, &about, ledger.now());
-            Err((Waiting { what: What::Gather(account, about, answer), until, recalled }, needs))
+            back(What::Gather(account, about, answer), needs)
         }
     }
 }

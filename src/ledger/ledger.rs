@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -10,26 +9,19 @@ use tokio::time::Instant;
 use crate::catalog::Allowance;
 use crate::tasks::Tasks;
 use crate::tenant::Terms;
-use crate::units::{Count, Money, RequestId, Timestamp, Window, Zone};
+use crate::units::{Money, RequestId, Timestamp};
 
 use super::banker::Banker;
 use super::keeper::Keeper;
 use super::lease::Bank;
-use super::open::abandoned_charge;
 use super::queue::{Answer, OnFailure, Queue};
+use super::recover::recover;
 use super::sharing::{Extend, Sharing, What};
 use super::writer::Writer;
 use super::{
-    About, AccountId, Accounts, Amounts, Claim, Closed, Dispatched, Entry, Extension, How, Journal,
-    JournalError, LedgerError, LedgerStats, Line, News, Observer, Refused, Reservation, Resolved, Settings,
-    SettlementDetail, Settling, Totals, Warning,
+    About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
+    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals, Warning,
 };
-
-/// Longer than any month of any time zone.
-const MONTH_MAX: Duration = Duration::from_secs(33 * 24 * 3600);
-
-/// The windows whose beginnings are quarters of an hour, wherever the account's clock is.
-const LONG_WINDOWS: [Window; 4] = [Window::Hour, Window::Day, Window::Week, Window::Month];
 
 /// The ledger. Clones share it.
 #[derive(Clone)]
@@ -338,44 +330,5 @@ impl fmt::Debug for Ledger {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.queue.close();
-    }
-}
-
-async fn recover(
-    journal: &dyn Journal,
-    batch_max: usize,
-    terms: &[Terms],
-    now: Timestamp,
-) -> Result<Accounts, JournalError> {
-    let abandoned = journal.unresolved().await?;
-    if !abandoned.is_empty() {
-        tracing::warn!(count = abandoned.len(), "posting what was dispatched and never settled");
-    }
-    let entries: Vec<Entry> = abandoned.into_iter().map(|row| Entry::posted(row, now)).collect();
-    for batch in entries.chunks(batch_max.max(1)) {
-        journal.append(batch).await?;
-    }
-    let mut accounts = Accounts::default();
-    accounts.declare(terms);
-    accounts.recover(&journal.balances().await?, &[Window::Total], now);
-    accounts.recover(&journal.spent(before(now, MONTH_MAX)).await?, &LONG_WINDOWS, now);
-    let minute = Window::Minute.start(now, &Zone::UTC);
-    accounts.recover(&journal.spent(minute).await?, &[Window::Minute], now);
-    Ok(accounts)
-}
-
-fn before(now: Timestamp, long: Duration) -> Timestamp {
-    Timestamp(now.0.saturating_sub(i64::try_from(long.as_millis()).unwrap_or(i64::MAX)))
-}
-
-impl Entry {
-    /// The end of a dispatched reservation that nobody came back for.
-    pub fn posted(row: Dispatched, at: Timestamp) -> Entry {
-        let spent =
-            Amounts { requests: Count::ONE, ..abandoned_charge(row.if_abandoned, row.held, row.metered) };
-        let overrun = Amounts { requests: Count::ZERO, ..spent }.saturating_sub(row.held);
-        let Dispatched { id, account, about, admitted, .. } = row;
-        let (how, detail) = (How::Expired, SettlementDetail::abandoned());
-        Entry::Resolved(Resolved { id, account, about, admitted, at, how, spent, overrun, detail })
     }
 }

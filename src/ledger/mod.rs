@@ -19,6 +19,7 @@ mod ledger;
 mod memory;
 mod open;
 mod queue;
+mod recover;
 mod reservation;
 mod settings;
 mod share;

@@ -66,7 +66,8 @@ async fn one_hot_key_on_three_replicas() {
         for _ in 0..rounds {
             drop(ledgers[0].reserve(claim()));
         }
-        writeln!(std::io::stdout(), "    reserve and void in memory: {:?}", began.elapsed() / rounds).unwrap();
+        writeln!(std::io::stdout(), "    reserve and void in memory: {:?}", began.elapsed() / rounds)
+            .unwrap();
         drop(ledgers);
         tasks.stop();
         assert!(tasks.drain(Duration::from_secs(20)).await);

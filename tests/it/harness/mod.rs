@@ -3,6 +3,7 @@
 
 mod answer;
 #[path = "../../postgres/cluster.rs"]
+#[expect(dead_code, reason = "only the library's tests cut connections")]
 pub(crate) mod cluster;
 mod process;
 pub(crate) mod tools;
