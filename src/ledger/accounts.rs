@@ -126,13 +126,15 @@ impl Accounts {
     /// All slices of an account, or of all accounts; with each, the limit, and how much of what it does not use the
     /// replica would keep, were there so many.
     pub(super) fn slices(&mut self, of: Option<&AccountId>, replicas: u64) -> Vec<(Purse, u64, u64)> {
-        let accounts = self.tree.accounts().filter(|(id, _)| of.is_none_or(|of| *id == of));
-        let all = accounts.flat_map(|(id, account)| account.purses(id));
+        let all: Vec<_> = match of {
+            Some(id) => self.tree.account(id).map(|account| account.purses(id)).unwrap_or_default(),
+            None => self.tree.accounts().flat_map(|(id, account)| account.purses(id)).collect(),
+        };
         let kept = |(purse, max, slice): (Purse, u64, Slice)| {
             let granted = slice.own.saturating_add(slice.others);
             (purse, max, share(max, &Balance { granted, replicas, ..Balance::default() }))
         };
-        all.map(kept).collect()
+        all.into_iter().map(kept).collect()
     }
 
     /// The money in all slices that is neither spent nor reserved.

@@ -18,6 +18,8 @@ const WANTS_MAX: usize = 512;
 const BACK_MAX: usize = 512;
 /// How long those who wait for others to hand something back do, before they look again.
 const AGAIN: Duration = Duration::from_millis(5);
+/// How long it waits after the bank failed.
+const AFTER_FAILURE: Duration = Duration::from_millis(200);
 /// How long others have for it.
 const RECALL_MAX: Duration = Duration::from_millis(1_000);
 /// How long one exchange may take.
@@ -69,16 +71,17 @@ impl Banker {
             let back = match why {
                 Why::Done => return,
                 Why::Asked => self.recalled(&ledger),
-                Why::Idle => {
-                    let mut idle = ledger.accounts().idle(self.sharing.replicas());
-                    idle.truncate(BACK_MAX);
-                    idle
-                }
+                Why::Idle => ledger.accounts().idle(self.sharing.replicas()),
             };
             waiting.extend(self.sharing.take(WANTS_MAX.saturating_sub(waiting.len())));
             waiting.retain(|one| !one.is_given_up());
-            if !waiting.is_empty() || !back.is_empty() {
-                waiting = self.round(&ledger, waiting, back).await;
+            let mut parts = back.chunks(BACK_MAX);
+            let first = parts.next().unwrap_or_default();
+            if !waiting.is_empty() || !first.is_empty() {
+                waiting = self.round(&ledger, waiting, first).await;
+            }
+            for part in parts {
+                waiting = self.round(&ledger, waiting, part).await;
             }
         }
     }
@@ -105,7 +108,6 @@ impl Banker {
             false => recalls.accounts.iter().flat_map(|of| accounts.slices(Some(of), replicas)).collect(),
         };
         drop(accounts);
-        back.truncate(BACK_MAX);
         back.iter_mut().for_each(|(.., keeps)| *keeps = 0);
         back
     }
@@ -115,13 +117,13 @@ impl Banker {
         &self,
         ledger: &Ledger,
         waiting: Vec<Waiting>,
-        back: Vec<(Purse, u64, u64)>,
+        back: &[(Purse, u64, u64)],
     ) -> Vec<Waiting> {
         let (epoch, mut round) = (self.sharing.epoch(), Round::default());
         let (wants, mut waiting) = self.wants(ledger, &mut round, waiting);
         {
             let mut accounts = ledger.accounts();
-            for (purse, max, keeps) in &back {
+            for (purse, max, keeps) in back {
                 round.place(&mut accounts, purse, *max, Some(*keeps));
             }
         }
@@ -136,7 +138,7 @@ impl Banker {
                     waiting.drain(..).for_each(|one| one.refuse(Refused::NoLease));
                 } else {
                     tracing::warn!(%error, "no slices of the limits are to be had; trying again");
-                    sleep(AGAIN * 10).await;
+                    sleep(AFTER_FAILURE).await;
                 }
                 let now = Instant::now();
                 let (late, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|one| one.until <= now);

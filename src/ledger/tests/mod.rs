@@ -6,6 +6,7 @@ mod faults;
 mod guards;
 pub(crate) mod model;
 mod scripted;
+mod shared;
 mod tree;
 
 use std::sync::Arc;

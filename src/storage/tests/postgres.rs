@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::ledger::conformance::{amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
-use crate::ledger::{About, Dispatched, Entry, How, Journal};
+use crate::ledger::{About, AccountId, Change, Dispatched, Entry, How, Journal};
 
 use super::super::postgres::MIGRATIONS;
 use super::super::{DatabaseUrl, Postgres, PostgresJournal, PostgresSettings, StorageError};
@@ -90,6 +90,23 @@ async fn replicas_that_start_at_once_make_the_tables_once() {
     let url = cluster().database();
     let all = futures_util::future::join_all((0..4).map(|_| connect(&url))).await;
     assert_eq!(all.len(), 4);
+}
+
+#[tokio::test]
+async fn whoever_listens_hears_of_every_change_and_of_having_missed_some() {
+    let url = cluster().database();
+    let (one, other) = (connect(&url).await, connect(&url).await);
+    let mut changes = one.listen();
+    assert_eq!(changes.next().await, Change::Unknown, "what was before is unknown");
+    let all = [Change::Terms, Change::Keys, Change::Recall(AccountId::new("a team/a key"))];
+    for change in &all {
+        other.notify(change).await.unwrap();
+    }
+    for change in all {
+        assert_eq!(changes.next().await, change);
+    }
+    cluster().kill(&url);
+    assert_eq!(changes.next().await, Change::Unknown);
 }
 
 #[test]
