@@ -211,8 +211,13 @@ impl Account {
         tallies
     }
 
-    /// All purses of which this replica has a slice, with their limits and those slices.
-    pub(super) fn purses(&self, id: &AccountId) -> Vec<(Purse, u64, Slice)> {
+    /// The purses of which this replica has a slice, with their limits and those slices; as far as they are wanted, by
+    /// window, unit and limit.
+    pub(super) fn purses(
+        &self,
+        id: &AccountId,
+        mut is_wanted: impl FnMut(&Tally, Unit, u64) -> bool,
+    ) -> Vec<(Purse, u64, Slice)> {
         let mut purses = Vec::new();
         for TenantLimit { window, max, scope } in &self.limits {
             let whole = (Facet::Whole, &self.whole);
@@ -221,7 +226,7 @@ impl Account {
             for (facet, tallies) in all.filter(|(facet, _)| scope.covers(facet)) {
                 for tally in tallies.iter().filter(|tally| tally.window == *window) {
                     let slice = tally.slice(max.unit());
-                    if slice.own > 0 {
+                    if slice.own > 0 && is_wanted(tally, max.unit(), max.size()) {
                         purses.push((purse(id, facet.clone(), max.unit(), tally), max.size(), slice));
                     }
                 }

@@ -13,7 +13,7 @@ use super::lease::{Balance, Purse};
 use super::open::{Closed, Open, Stage};
 use super::share::share;
 use super::statement::tightest;
-use super::tally::Slice;
+use super::tally::{Slice, Tally};
 use super::tree::{Place, Tree};
 use super::wish::Wish;
 use super::{
@@ -126,39 +126,37 @@ impl Accounts {
     /// All slices of an account, or of all accounts; with each, the limit, and how much of what it does not use the
     /// replica would keep, were there so many.
     pub(super) fn slices(&mut self, of: Option<&AccountId>, replicas: u64) -> Vec<(Purse, u64, u64)> {
+        let every = |_: &Tally, _: Unit, _: u64| true;
         let all: Vec<_> = match of {
-            Some(id) => self.tree.account(id).map(|account| account.purses(id)).unwrap_or_default(),
-            None => self.tree.accounts().flat_map(|(id, account)| account.purses(id)).collect(),
+            Some(id) => self.tree.account(id).map(|account| account.purses(id, every)).unwrap_or_default(),
+            None => self.tree.accounts().flat_map(|(id, account)| account.purses(id, every)).collect(),
         };
-        let kept = |(purse, max, slice): (Purse, u64, Slice)| {
-            let granted = slice.own.saturating_add(slice.others);
-            (purse, max, share(max, &Balance { granted, replicas, ..Balance::default() }))
-        };
-        all.into_iter().map(kept).collect()
-    }
-
-    /// The money in all slices that is neither spent nor reserved.
-    pub(super) fn stranded(&mut self) -> Money {
-        let slices = self.slices(None, 1).into_iter().filter(|(purse, ..)| purse.unit == Unit::Money);
-        let idle = slices.map(|(purse, ..)| {
-            let account = self.tree.account(&purse.account);
-            let tally = account.and_then(|account| account.window_of(&purse));
-            tally.map_or(0, |tally| tally.slice(Unit::Money).own.saturating_sub(tally.size(Unit::Money)))
-        });
-        Money(idle.sum())
+        all.into_iter().map(|(purse, max, slice)| (purse, max, kept(max, slice, replicas))).collect()
     }
 
     /// The slices that hold more than twice of what they may without needing it, and those that are in doubt.
     pub(super) fn idle(&mut self, replicas: u64) -> Vec<(Purse, u64, u64)> {
-        let mut all = self.slices(None, replicas);
-        all.retain(|(purse, _, keeps)| {
-            let tally = self.tree.account(&purse.account).and_then(|account| account.window_of(purse));
-            tally.is_some_and(|tally| {
-                let (Slice { own, is_stale, .. }, used) = (tally.slice(purse.unit), tally.size(purse.unit));
-                own.saturating_sub(used) > keeps.saturating_mul(2) || own < used || is_stale
-            })
-        });
-        all
+        let is_idle = |tally: &Tally, unit: Unit, max: u64| {
+            let (slice, used) = (tally.slice(unit), tally.size(unit));
+            let spare = slice.own.saturating_sub(used);
+            slice.is_stale || slice.own < used || spare > kept(max, slice, replicas).saturating_mul(2)
+        };
+        let all = self.tree.accounts().flat_map(|(id, account)| account.purses(id, is_idle));
+        all.map(|(purse, max, slice)| (purse, max, kept(max, slice, replicas))).collect()
+    }
+
+    /// The money in all slices that is neither spent nor reserved.
+    pub(super) fn stranded(&mut self) -> Money {
+        let mut sum = 0u64;
+        let mut add = |tally: &Tally, unit: Unit, _: u64| {
+            let spare = tally.slice(unit).own.saturating_sub(tally.size(unit));
+            sum = sum.saturating_add(if unit == Unit::Money { spare } else { 0 });
+            false
+        };
+        for (id, account) in self.tree.accounts() {
+            account.purses(id, &mut add);
+        }
+        Money(sum)
     }
 
     /// Brings the clock forward, which never goes back.
@@ -318,6 +316,12 @@ impl Accounts {
         self.latest = self.latest.max(now);
         self.latest
     }
+}
+
+/// How much of what it does not use one of so many replicas keeps.
+fn kept(max: u64, slice: Slice, replicas: u64) -> u64 {
+    let granted = slice.own.saturating_add(slice.others);
+    share(max, &Balance { granted, replicas, ..Balance::default() })
 }
 
 fn bounded(amounts: Amounts) -> Result<Amounts, Refused> {

@@ -13,7 +13,7 @@ use super::sharing::{Sharing, Waiting, What};
 use super::{Accounts, JournalError, Ledger, LedgerError, Need, Refused};
 
 /// How many requests one exchange serves.
-const WANTS_MAX: usize = 512;
+const WANTS_MAX: usize = 2048;
 /// How many slices are handed back in one exchange.
 const BACK_MAX: usize = 512;
 /// How long those who wait for others to hand something back do, before they look again.

@@ -21,7 +21,7 @@ impl Keeper {
     /// Runs until nothing will be written any more, and ends this life then.
     pub(super) async fn run(self) {
         loop {
-            let lasts = self.sharing.look().lasts;
+            let lasts = self.sharing.lasts();
             tokio::select! {
                 () = self.sharing.done.cancelled() => break,
                 () = sleep(lasts / RENEWALS) => self.renew(lasts).await,
@@ -78,7 +78,7 @@ fn begin(ledger: &Ledger, sharing: &Sharing, asked: Instant, lease: &Lease) {
     let mut fresh = Accounts::default();
     fresh.share();
     fresh.now(lease.now);
-    fresh.declare(&sharing.look().terms);
+    fresh.declare(&sharing.terms());
     let mut accounts = ledger.accounts();
     *accounts = fresh;
     ledger.inner.queue.begin_anew(lease.journal.clone());

@@ -34,17 +34,16 @@ pub(super) struct Sharing {
     pub(super) done: CancellationToken,
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct State {
-    pub(super) epoch: Epoch,
-    pub(super) lasts: Duration,
+#[derive(Debug)]
+struct State {
+    epoch: Epoch,
+    lasts: Duration,
     /// Past it, nothing is reserved.
     deadline: Instant,
     /// The bank's clock, at a moment of ours.
     clock: (Instant, Timestamp),
-    pub(super) replicas: u64,
-    /// What was declared last.
-    pub(super) terms: Vec<Terms>,
+    replicas: u64,
+    terms: Vec<Terms>,
 }
 
 /// Whose slices others asked for.
@@ -109,8 +108,13 @@ impl Sharing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn look(&self) -> State {
-        self.state().clone()
+    pub(super) fn lasts(&self) -> Duration {
+        self.state().lasts
+    }
+
+    /// What was declared last.
+    pub(super) fn terms(&self) -> Vec<Terms> {
+        self.state().terms.clone()
     }
 
     pub(super) fn epoch(&self) -> Epoch {

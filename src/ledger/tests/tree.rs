@@ -1,8 +1,8 @@
 //! Accounts above keys, and limits on some of their requests.
 
-use crate::ledger::{About, AccountId, Accounts, Claim, Refused, Warning};
+use crate::ledger::{About, AccountId, Accounts, Amounts, Claim, Refused, Warning};
 use crate::tenant::{Percent, Scope, TenantLimit, Terms};
-use crate::units::{Amount, Count, RequestId, Window};
+use crate::units::{Amount, Count, Money, RequestId, Window};
 
 use super::{NOW, claim_of, detail, money, terms, thinking, worst};
 
@@ -176,4 +176,17 @@ fn a_limit_on_a_model_that_is_new_counts_what_is_open() {
     assert_eq!(refused, "key money day of model a: 0.000000002");
     accounts.void(id, NOW).unwrap();
     try_reserve(&mut accounts, "key", &about("a", None, None), 10).unwrap();
+}
+
+#[test]
+fn what_a_user_spent_is_counted_still_when_the_same_terms_are_declared_again() {
+    let all = [terms("key", &[money(Window::Month, 50).on(Scope::EachUser)])];
+    let mut accounts = accounts(&all);
+    let bob = about("m", Some("bob"), None);
+    let id = try_reserve(&mut accounts, "key", &bob, 30).unwrap();
+    let spent = Amounts { money: Money(30), ..Amounts::ZERO };
+    accounts.settle(id, spent, detail(), NOW).unwrap();
+    accounts.declare(&all);
+    let refused = try_reserve(&mut accounts, "key", &bob, 21).unwrap_err();
+    assert_eq!(refused, "key money month of user bob: 0.00000002");
 }
