@@ -3,6 +3,9 @@
 //! A worst case is reserved in memory, made durable just before anything is sent, and resolved exactly once:
 //! settled, voided or expired. The account machine is pure; the journal stands behind a trait and one writer
 //! commits to it in groups.
+//!
+//! Where replicas share the accounts, a machine reserves only what slices of the limits cover, which a bank hands out: the
+//! keeper renews the lease that they are held under, the banker gets more of them and hands back what is idle.
 
 mod account;
 mod accounts;

@@ -152,3 +152,38 @@ async fn a_limit_that_is_changed_holds_at_once() {
         all.iter().map(|one| one.ledger.totals()).collect::<Vec<_>>()
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_that_is_new_knows_what_was_spent_and_is_open() {
+    let url = cluster().database();
+    let mut all = replicas(&url, &key(&[]), 3).await;
+    for replica in &all {
+        let settling = replica.dispatched(100).await.settle(Money(100), Tokens(0), detail());
+        assert!(settling.journalled(PATIENCE).await.journalled);
+    }
+    let _open = all[0].dispatched(200).await;
+    all.pop().unwrap().stop().await;
+    let limited = key(&[money(Window::Month, 1_000), money(Window::Total, 2_000)]);
+    all.push(Replica::start(&url, &limited, super::LONG).await);
+    all.iter().for_each(|replica| replica.ledger.declare(&limited));
+    for replica in &all {
+        let refused = replica.obtain("key", 501).await.unwrap_err();
+        assert!(refused.to_string().contains("month"), "{refused}");
+        drop(replica.obtain("key", 500).await.unwrap());
+    }
+    let rows = audit(&*connect(&url).await, 2_000).await;
+    assert_eq!(rows[0].0, "key money month");
+}
+
+/// LB-20, shared: keys on all replicas together keep to their team's limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_keys_on_many_replicas_do_not_get_round_the_limit_of_their_team() {
+    let url = cluster().database();
+    let mut all_terms = vec![terms("team", &[money(Window::Day, 500)])];
+    all_terms.extend((0..30).map(|key| terms(&format!("team/key{key}"), &[money(Window::Day, 50)])));
+    let all = replicas(&url, &all_terms, 3).await;
+    let names: Vec<String> = (0..30).map(|key| format!("team/key{key}")).collect();
+    let attempts = names.iter().enumerate().map(|(at, name)| all[at % 3].obtain(name, 50));
+    let served = join_all(attempts).await.into_iter().filter_map(Result::ok).collect::<Vec<_>>();
+    assert_eq!(served.len(), 10);
+}
