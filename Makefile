@@ -3,7 +3,7 @@
 
 BUILD_PACKAGES := gcc libc6-dev ca-certificates
 VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers
-TEST_PACKAGES := python3 python3-venv
+TEST_PACKAGES := python3 python3-venv postgresql
 
 # Without a graphics card the model runs on Mesa's software driver, lavapipe. So small a model is quicker
 # there without threads; for a large one, `make run LP_NUM_THREADS=4`. Graphics cards do not look at it.

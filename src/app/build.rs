@@ -105,7 +105,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     };
     let ledger = open_ledger(&settings, &database, &keys, Arc::new(observer), &ledger_work).await?;
     let directory = Arc::new(keys.announcing(directory::to(ledger.clone())));
-    directory::watch(&work, directory.clone());
+    directory::watch(&work, directory.clone(), database.changes());
     let (answers, remembered) = (database.answers(), settings.idempotency.clone());
     let idempotency = Idempotency::open(&ledger_work, answers, remembered, Timestamp::now()).await?;
     sweep(&work, &ledger);
@@ -156,8 +156,11 @@ async fn open_ledger(
     observer: Arc<dyn ledger::Observer>,
     work: &Tasks,
 ) -> Result<Ledger, BuildError> {
-    let (journal, terms) = (database.journal(), keys.book().terms());
-    Ok(Ledger::open(work, journal, observer, settings.ledger, &terms, Timestamp::now()).await?)
+    let (pace, terms) = (settings.ledger, keys.book().terms());
+    Ok(match database.bank() {
+        Some(bank) => Ledger::share(work, bank, observer, pace, &terms).await?,
+        None => Ledger::open(work, database.journal(), observer, pace, &terms, Timestamp::now()).await?,
+    })
 }
 
 /// Resolves reservations that nobody comes back for.
@@ -170,7 +173,7 @@ fn sweep(work: &Tasks, ledger: &Ledger) {
                 () = &mut stopping => return,
                 () = tokio::time::sleep(SWEEP) => {}
             }
-            let expired = ledger.expire(Timestamp::now());
+            let expired = ledger.expire(ledger.now());
             if expired > 0 {
                 tracing::error!(expired, "reservations expired: their flights did not come back");
             }

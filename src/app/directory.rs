@@ -9,11 +9,10 @@ use crate::config::{self, Settings};
 use crate::gateway::Gateway;
 use crate::http::AdminSettings;
 use crate::http::admin::{Admin, Statement};
-use crate::ledger::Ledger;
-use crate::storage::Database;
+use crate::ledger::{Change, Ledger};
+use crate::storage::{Changes, Database};
 use crate::tasks::Tasks;
 use crate::tenant::{Announce, Declared, Directory, KeyRefused, Tenant};
-use crate::units::Timestamp;
 
 /// How often it is asked whether another process has changed something: revoking a key must reach all within a second.
 const LOOK: Duration = Duration::from_millis(500);
@@ -40,8 +39,8 @@ pub(super) fn to(ledger: Ledger) -> Announce {
     })
 }
 
-/// Takes over what other processes change.
-pub(super) fn watch(work: &Tasks, directory: Arc<Directory>) {
+/// Takes over what other processes change: as soon as they tell of it, else by looking now and then.
+pub(super) fn watch(work: &Tasks, directory: Arc<Directory>, mut changes: Option<Changes>) {
     let stopping = work.stopping();
     work.spawn(async move {
         tokio::pin!(stopping);
@@ -50,6 +49,7 @@ pub(super) fn watch(work: &Tasks, directory: Arc<Directory>) {
             tokio::select! {
                 () = &mut stopping => return,
                 () = tokio::time::sleep(LOOK) => {}
+                () = told(&mut changes) => {}
             }
             let refreshed = directory.refresh().await;
             if let Err(error) = &refreshed
@@ -60,6 +60,12 @@ pub(super) fn watch(work: &Tasks, directory: Arc<Directory>) {
             failing = refreshed.is_err();
         }
     });
+}
+
+/// Resolves when keys or terms may have changed; never, where nobody tells.
+async fn told(changes: &mut Option<Changes>) {
+    let Some(changes) = changes else { return std::future::pending().await };
+    while let Change::Recall(_) = changes.next().await {}
 }
 
 /// The admin API's service.
@@ -79,7 +85,7 @@ pub(super) fn admin(
 
 /// How accounts stand in the ledger.
 pub(super) fn standing(gateway: Gateway) -> Statement {
-    Box::new(move |account| Some(gateway.account_statement(account, Timestamp::now())))
+    Box::new(move |account| Some(gateway.account_statement(account)))
 }
 
 /// The first key's tenant where its file is there already.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::ledger::{About, AccountId, Closed, Entry, Ledger, Observer, Warning};
 use crate::metrics::{Metrics, OTHER};
-use crate::units::{Money, Timestamp};
+use crate::units::Money;
 
 use super::alerts::Alerts;
 use super::models::Watched;
@@ -48,8 +48,9 @@ impl Observer for Watcher {
 pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, accounts: &[AccountId], engines: &[Watched]) {
     let stats = ledger.stats();
     metrics.ledger.pending.set(i64::try_from(stats.pending).unwrap_or(i64::MAX));
+    metrics.ledger.stranded.set(ledger.stranded().as_dollars());
     metrics.money.reserved.set(ledger.reserved().money.as_dollars());
-    let now = Timestamp::now();
+    let now = ledger.now();
     for account in accounts {
         let statement = ledger.statement(account, &About::default(), now);
         if let Some(left) = statement.iter().map(|line| line.left.share_of(line.max)).min_by(f64::total_cmp) {

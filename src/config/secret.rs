@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::backend::remote::Secret;
+use crate::storage::DatabaseUrl;
 
 use super::mistake::Wrong;
 use super::reader::Section;
@@ -24,6 +25,12 @@ pub(super) fn api_key(section: &Section<'_>) -> Option<Secret> {
     read(section, &places).map(Secret::new)
 }
 
+/// The address of the ledger's database, which has a password in it; none where neither place is named.
+pub(super) fn database_url(section: &Section<'_>) -> Option<DatabaseUrl> {
+    let places = Places { text: "url", variable: "url_env", file: "url_file" };
+    read(section, &places).map(DatabaseUrl::new)
+}
+
 /// A secret from the environment or a file of its own; none where neither is named.
 pub(super) fn read(section: &Section<'_>, places: &Places) -> Option<String> {
     if section.has(places.text) {
@@ -38,7 +45,7 @@ pub(super) fn read(section: &Section<'_>, places: &Places) -> Option<String> {
     match (variable, file) {
         (Some(_), Some(_)) => {
             let remedy = format!("name one of {} and {}", places.variable, places.file);
-            section.wrong(places.file, Wrong::new("a second place for the key", remedy));
+            section.wrong(places.file, Wrong::new("a second place for the secret", remedy));
             None
         }
         (Some(variable), None) => from_environment(section, places, &variable),
@@ -58,7 +65,7 @@ fn from_environment(section: &Section<'_>, places: &Places, variable: &str) -> O
 
 fn from_file(section: &Section<'_>, places: &Places, file: &Path) -> Option<String> {
     let wrong =
-        |what: String| section.wrong(places.file, Wrong::new(what, "put the key alone into that file"));
+        |what: String| section.wrong(places.file, Wrong::new(what, "put the secret alone into that file"));
     match std::fs::read_to_string(file) {
         Ok(text) if text.trim().is_empty() => wrong(format!("{} is empty", file.display())),
         Ok(text) => return Some(text.trim().to_owned()),

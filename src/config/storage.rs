@@ -1,15 +1,20 @@
 //! `[ledger]`: where what was spent is written down.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::ledger;
-use crate::storage::{Settings, SqliteSettings, Synchronous};
+use crate::storage::{PostgresSettings, Settings, SqliteSettings, Synchronous};
 
 use super::mistake::Wrong;
 use super::reader::Section;
+use super::secret;
 use super::server::time;
 
-/// `[ledger]`; `STINT_LEDGER` goes before its path.
+/// Long enough for a server that is slow, short enough for those who wait for what a dead replica held.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// `[ledger]`; `STINT_LEDGER` goes before its path and its url.
 pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
     let ledger = root.section("ledger");
     let usual_pace = ledger::Settings::default();
@@ -22,12 +27,20 @@ pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
     let words = [("full", Synchronous::Full), ("normal", Synchronous::Normal)];
     let synchronous = ledger.word("synchronous", &words).unwrap_or(Synchronous::Full);
     let from_env = ledger.document().variable("STINT_LEDGER", |text| Ok(PathBuf::from(text)));
-    let from_file = ledger.path("path");
-    let path = from_env.or(from_file).or_else(|| usual(&ledger));
-    let path = path.unwrap_or_default();
-    let settings = match path.as_os_str() == ":memory:" {
-        true => Settings::Memory,
-        false => Settings::Sqlite(SqliteSettings { path, synchronous }),
+    let (from_file, url) = (ledger.path("path"), secret::database_url(&ledger));
+    if let (Some(_), Some(_)) = (&from_file, &url) {
+        ledger.wrong("path", Wrong::new("a second place for the ledger", "take it out, or the url"));
+    }
+    let lease = ledger.within("lease", Duration::from_secs(2)..=Duration::from_secs(300)).unwrap_or(LEASE);
+    let settings = match (from_env, url) {
+        (None, Some(url)) => Settings::Postgres(PostgresSettings { url, lease }),
+        (from_env, _) => {
+            let path = from_env.or(from_file).or_else(|| usual(&ledger)).unwrap_or_default();
+            match path.as_os_str() == ":memory:" {
+                true => Settings::Memory,
+                false => Settings::Sqlite(SqliteSettings { path, synchronous }),
+            }
+        }
     };
     (settings, pace)
 }

@@ -28,6 +28,7 @@ fn kept_in(settings: &Settings) -> &Path {
     match &settings.storage {
         storage::Settings::Sqlite(settings) => &settings.path,
         storage::Settings::Memory => Path::new(":memory:"),
+        storage::Settings::Postgres(_) => Path::new("a server"),
     }
 }
 
@@ -118,6 +119,33 @@ fn every_known_key_is_in_the_complete_file() {
     for key in keys.into_iter().filter(|key| !matches!(*key, "api_key" | "token")) {
         assert!(COMPLETE.contains(&format!("{key} = ")) || COMPLETE.contains(&format!("{key}]")), "{key}");
     }
+}
+
+#[test]
+fn a_ledger_on_a_server_is_named_by_a_variable_or_a_file_and_shows_no_password() {
+    let env = |name: &str| match name {
+        "DATABASE_URL" => Some("postgres://stint:pa55@db/stint\n".to_owned()),
+        name => env(name),
+    };
+    let settings = load_with("[ledger]\nurl_env = 'DATABASE_URL'\n", &env).unwrap();
+    assert!(matches!(settings.storage, storage::Settings::Postgres(_)));
+    assert!(!format!("{settings:?}").contains("pa55"));
+    check(
+        "[ledger]\nurl_env = 'DATABASE_URL'\n",
+        &["line 2: ledger.url_env: DATABASE_URL is not set; export it before starting"],
+    );
+    check(
+        "[ledger]\nurl = 'postgres://stint:pa55@db/stint'\n",
+        &[
+            "line 2: ledger.url: a secret in the configuration; put it into an environment variable or a file \
+         and name that: url_env or url_file",
+        ],
+    );
+    let both = load_with("[ledger]\npath = 'a.db'\nurl_env = 'DATABASE_URL'\n", &env).unwrap_err();
+    assert_eq!(
+        both.list[0].to_string(),
+        "line 2: ledger.path: a second place for the ledger; take it out, or the url"
+    );
 }
 
 #[test]

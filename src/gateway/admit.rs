@@ -19,7 +19,7 @@ use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
 use crate::tenant::{Access, Tenant};
-use crate::units::{AccountId, RequestId, Timestamp, Tokens};
+use crate::units::{AccountId, RequestId, Tokens};
 
 use super::flying::Flying;
 use super::{Flight, Refusal, Settings, about, needs, scope};
@@ -84,14 +84,16 @@ impl Gateway {
         scope::catalog(&self.parts.catalog, &tenant.access)
     }
 
-    /// How every limit of a tenant and of the accounts above it stands.
-    pub fn statement(&self, tenant: &Tenant, now: Timestamp) -> Vec<Line> {
-        self.account_statement(&tenant.account, now)
+    /// How every limit of a tenant and of the accounts above it stands. Where replicas share the accounts, what others
+    /// spent is known as of seconds ago, and what they hold for their next requests counts as spent.
+    pub fn statement(&self, tenant: &Tenant) -> Vec<Line> {
+        self.account_statement(&tenant.account)
     }
 
     /// How every limit of an account and of those above it stands.
-    pub fn account_statement(&self, account: &AccountId, now: Timestamp) -> Vec<Line> {
-        self.parts.ledger.statement(account, &About::default(), now)
+    pub fn account_statement(&self, account: &AccountId) -> Vec<Line> {
+        let ledger = &self.parts.ledger;
+        ledger.statement(account, &About::default(), ledger.now())
     }
 
     /// What was used, by group.
@@ -112,7 +114,7 @@ impl Gateway {
     ///
     /// # Errors
     /// When no offer serves it or its account does not allow one; nothing is reserved then.
-    pub fn admit(
+    pub async fn admit(
         &self,
         tenant: &Tenant,
         request: Request,
@@ -120,7 +122,7 @@ impl Gateway {
     ) -> Result<Flight, Refusal> {
         let arrived = Instant::now();
         let route = self.route_label(&request.model);
-        let admitted = self.decide(tenant, request, ticket, arrived);
+        let admitted = self.decide(tenant, request, ticket, arrived).await;
         if let Err(refusal) = &admitted {
             let metrics = &self.parts.metrics;
             metrics.requests.total.with_label_values(&[&*route, "none", "refused"]).inc();
@@ -129,7 +131,7 @@ impl Gateway {
         admitted
     }
 
-    fn decide(
+    async fn decide(
         &self,
         tenant: &Tenant,
         request: Request,
@@ -148,7 +150,7 @@ impl Gateway {
             self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })?;
         let id = RequestId::new();
         let considered = self.consider(&tenant.access, request)?;
-        let (plan, reservation) = self.reserve(tenant, id, &considered)?;
+        let (plan, reservation) = self.reserve(tenant, id, &considered).await?;
         let (events, reports) = mpsc::channel(self.parts.settings.events_max);
         let (model, reserved) = (plan.best.model.clone(), plan.best.worst.money);
         let choices = considered.request.choices;
@@ -194,27 +196,31 @@ impl Gateway {
         Ok(Considered { request: Arc::new(request), route, demand, market, models })
     }
 
-    /// Plans on what is left and reserves the first offer. Another request may take it in between: then the
-    /// plan is made once more.
-    fn reserve(
+    /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
+    /// may hand back what it does not use: then the plan is made once more.
+    async fn reserve(
         &self,
         tenant: &Tenant,
         id: RequestId,
         on: &Considered,
     ) -> Result<(Plan, Reservation), Refusal> {
-        match self.try_reserve(tenant, id, on) {
-            Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on),
+        match self.try_reserve(tenant, id, on).await {
+            Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on).await,
+            Err(Refusal::Plan(plan::Refusal::DoesNotFit { .. })) if self.parts.ledger.is_shared() => {
+                self.parts.ledger.gather(&tenant.account, &about::of(&on.request)).await;
+                self.try_reserve(tenant, id, on).await
+            }
             reserved => reserved,
         }
     }
 
-    fn try_reserve(
+    async fn try_reserve(
         &self,
         tenant: &Tenant,
         id: RequestId,
         on: &Considered,
     ) -> Result<(Plan, Reservation), Refusal> {
-        let now = Timestamp::now();
+        let now = self.parts.ledger.now();
         let (account, about) = (tenant.account.clone(), about::of(&on.request));
         let models: Vec<&Model> = on.models.iter().map(AsRef::as_ref).collect();
         let plan = plan::plan(&plan::Ask {
@@ -229,7 +235,7 @@ impl Gateway {
         })?;
         let offer = &plan.best;
         let expires = now + self.time(&on.request) + EXPIRY_MARGIN;
-        let reservation = self.parts.ledger.reserve(Claim {
+        let claim = Claim {
             account,
             id,
             about: About { model: Some(offer.model.clone()), ..about },
@@ -238,7 +244,8 @@ impl Gateway {
             if_abandoned: self.if_abandoned(&offer.model),
             now,
             expires,
-        })?;
+        };
+        let reservation = self.parts.ledger.obtain(claim).await?;
         Ok((plan, reservation))
     }
 

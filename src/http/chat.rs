@@ -32,7 +32,7 @@ pub(super) async fn completions(
         Turn::Run(ticket) => ticket,
         Turn::Said(response) => return Ok(with_limits(&service, &tenant, response)),
     };
-    let flight = match service.gateway.admit(&tenant, request, ticket.clone()) {
+    let flight = match service.gateway.admit(&tenant, request, ticket.clone()).await {
         Ok(flight) => flight,
         Err(refusal) => return Ok(with_limits(&service, &tenant, Problem::from(refusal).into_response())),
     };
@@ -104,7 +104,7 @@ fn object(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) ->
 }
 
 fn with_limits(service: &Service, tenant: &Tenant, mut response: Response) -> Response {
-    let statement = service.gateway.statement(tenant, Timestamp::now());
+    let statement = service.gateway.statement(tenant);
     headers::tightest(response.headers_mut(), &statement);
     response
 }

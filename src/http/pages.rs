@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::{Catalog, Model};
 use crate::ledger::Line;
-use crate::units::{Timestamp, Unit};
+use crate::units::Unit;
 
 use super::auth;
 use super::error::Problem;
@@ -82,7 +82,7 @@ pub(super) async fn allowance(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let tenant = auth::tenant(&service.keys, &headers)?;
-    let statement = service.gateway.statement(&tenant, Timestamp::now());
+    let statement = service.gateway.statement(&tenant);
     Ok(page(&json!({ "limits": statement.iter().map(limit).collect::<Vec<_>>() })))
 }
 

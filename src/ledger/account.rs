@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use crate::tenant::{Percent, Scope, TenantLimit, Terms};
 use crate::units::{Amount, Facet, Holder, Limit, Money, Timestamp, Unit, Window, Zone};
 
-use super::tally::{Tallies, Tally};
+use super::tally::{Slice, Tallies, Tally};
 use super::wish::Wish;
-use super::{About, AccountId, Amounts, How, Line, Shortfall, Spent, Totals, Warning};
+use super::{About, AccountId, Amounts, How, Line, Need, Purse, Shortfall, Spent, Totals, Warning};
 
 /// One account. All its times come from the accounts, whose clock never goes back.
 #[derive(Debug, Default)]
@@ -39,11 +39,17 @@ impl Account {
         self.limits.iter().map(|limit| limit.scope.clone()).filter(is_new).collect()
     }
 
-    /// Takes its limits away, and the right to reserve.
+    /// Takes the right to reserve away, until it is declared again.
     pub(super) fn withdraw(&mut self) {
-        self.limits.clear();
-        self.facets.clear();
         self.is_declared = false;
+    }
+
+    /// Forgets the limits of an account that was not declared again.
+    pub(super) fn sweep(&mut self) {
+        if !self.is_declared {
+            self.limits.clear();
+            self.facets.clear();
+        }
     }
 
     pub(super) fn is_declared(&self) -> bool {
@@ -77,9 +83,12 @@ impl Account {
         let (unit, max, window) = (limit.max.unit(), limit.max, limit.window);
         let tally = self.tally(&facet, window, moment);
         let (spent, reserved) = tally.used(unit);
-        let used = spent.size().saturating_add(reserved.size());
+        let others = tally.slice(unit).others;
+        let used = tally.size(unit).saturating_add(others);
         let left = Amount::new(unit, max.size().saturating_sub(used));
         let limit = Limit { holder: holder.clone(), facet, unit, window };
+        // What others hold counts as spent: they may have, and what is not used of it they hand back.
+        let spent = Amount::new(unit, spent.size().saturating_add(others));
         Line { limit, max, spent, reserved, left, resets_at: tally.end }
     }
 
@@ -92,23 +101,35 @@ impl Account {
         known.unwrap_or_else(|| Tally::new(window, moment, &self.zone))
     }
 
-    /// The first limit under which the wish does not fit.
-    pub(super) fn check(&self, wish: &Wish<'_>, holder: &Holder) -> Result<(), Shortfall> {
+    /// The first limit under which the wish does not fit. Where replicas share the account, also what it `needs` of
+    /// limits under which it may fit, but of which this replica's slice is too small.
+    pub(super) fn check(
+        &self,
+        wish: &Wish<'_>,
+        id: &AccountId,
+        needs: Option<&mut Vec<Need>>,
+    ) -> Result<(), Shortfall> {
+        let mut missing = Vec::new();
         for limit in &self.limits {
             let Some((facet, more)) = wish.under(&limit.scope) else { continue };
             let needed = more.of(limit.max.unit());
-            let (spent, reserved) = self.tally(&facet, limit.window, wish.admitted).used(needed.unit());
-            let wanted = spent.size().saturating_add(reserved.size()).saturating_add(needed.size());
-            if needed.size() > 0 && wanted > limit.max.size() {
-                let line = self.line(limit, holder, facet, wish.admitted);
-                return Err(Shortfall {
-                    limit: line.limit,
-                    needed,
-                    left: line.left,
-                    resets_at: line.resets_at,
-                });
+            let (unit, tally) = (needed.unit(), self.tally(&facet, limit.window, wish.admitted));
+            let wanted = tally.size(unit).saturating_add(needed.size());
+            let is_too_much = wanted > limit.max.size();
+            if needed.size() == 0
+                || !(is_too_much || (needs.is_some() && !tally.covers(unit, wanted, limit.max.size())))
+            {
+                continue;
             }
+            let line = self.line(limit, &wish.holder(id), facet.clone(), wish.admitted);
+            let shortfall =
+                Shortfall { limit: line.limit, needed, left: line.left, resets_at: line.resets_at };
+            if is_too_much {
+                return Err(shortfall);
+            }
+            missing.push(Need { purse: purse(id, facet, unit, &tally), max: limit.max.size(), shortfall });
         }
+        needs.into_iter().for_each(|needs| needs.append(&mut missing));
         Ok(())
     }
 
@@ -144,8 +165,9 @@ impl Account {
         for at in 0..self.limits.len() {
             let TenantLimit { window, max, scope } = &self.limits[at];
             let (window, max, Some(facet)) = (*window, *max, wish.about.facet(scope)) else { continue };
-            let (spent, reserved) = self.tally(&facet, window, wish.admitted).used(max.unit());
-            if !self.warn_at.is_reached(spent.size().saturating_add(reserved.size()), max.size()) {
+            let tally = self.tally(&facet, window, wish.admitted);
+            let used = tally.size(max.unit()).saturating_add(tally.slice(max.unit()).others);
+            if !self.warn_at.is_reached(used, max.size()) {
                 continue;
             }
             let tally = self.tallies_mut(&facet).and_then(|tallies| tallies.at_mut(window, wish.admitted));
@@ -194,6 +216,67 @@ impl Account {
         tallies
     }
 
+    /// The purses of which this replica has a slice, with their limits and those slices; as far as they are wanted, by
+    /// window, unit and limit.
+    pub(super) fn purses(
+        &self,
+        id: &AccountId,
+        mut is_wanted: impl FnMut(&Tally, Unit, u64) -> bool,
+    ) -> Vec<(Purse, u64, Slice)> {
+        let mut purses = Vec::new();
+        for TenantLimit { window, max, scope } in &self.limits {
+            let whole = (Facet::Whole, &self.whole);
+            let all =
+                std::iter::once(whole).chain(self.facets.iter().map(|(facet, all)| (facet.clone(), all)));
+            for (facet, tallies) in all.filter(|(facet, _)| scope.covers(facet)) {
+                for tally in tallies.iter().filter(|tally| tally.window == *window) {
+                    let slice = tally.slice(max.unit());
+                    if slice.own > 0 && is_wanted(tally, max.unit(), max.size()) {
+                        purses.push((purse(id, facet.clone(), max.unit(), tally), max.size(), slice));
+                    }
+                }
+            }
+        }
+        purses
+    }
+
+    /// More than there can be of every limit on such requests.
+    pub(super) fn all_of(&self, id: &AccountId, about: &About, now: Timestamp) -> Vec<Need> {
+        let need = |limit: &TenantLimit| {
+            let facet = about.facet(&limit.scope)?;
+            let (unit, tally) = (limit.max.unit(), self.tally(&facet, limit.window, now));
+            let line = self.line(limit, &Holder::Key, facet.clone(), now);
+            let (needed, left) = (Amount::new(unit, u64::MAX), line.left);
+            let shortfall = Shortfall { limit: line.limit, needed, left, resets_at: line.resets_at };
+            Some(Need { purse: purse(id, facet, unit, &tally), max: limit.max.size(), shortfall })
+        };
+        self.limits.iter().filter_map(need).collect()
+    }
+
+    /// Begins to count a part of the account, if that is new.
+    pub(super) fn count(&mut self, facet: &Facet, now: Timestamp) {
+        match facet {
+            Facet::Whole => {
+                self.whole.roll(now, &self.zone);
+            }
+            facet => {
+                self.facet(facet, now);
+            }
+        }
+    }
+
+    /// The window that a purse is of, where it is counted here.
+    pub(super) fn window_of(&mut self, purse: &Purse) -> Option<&mut Tally> {
+        let tally = self.tallies_mut(&purse.facet)?.at_mut(purse.window, purse.begins);
+        tally.filter(|tally| tally.start == purse.begins)
+    }
+
+    /// Has every slice looked at anew before anything is taken of it.
+    pub(super) fn doubt(&mut self) {
+        let facets = self.facets.values_mut().flat_map(Tallies::iter_mut);
+        self.whole.iter_mut().chain(facets).for_each(Tally::doubt);
+    }
+
     /// Takes over what the journal says about requests that were admitted from some moment on.
     pub(super) fn recover(&mut self, spent: &Spent, windows: &[Window], now: Timestamp) {
         self.roll(now);
@@ -217,6 +300,11 @@ impl Account {
         let (overrun, settled) = (self.overrun, self.settled);
         Totals { account, spent: all.spent, reserved: all.reserved, overrun, settled }
     }
+}
+
+fn purse(id: &AccountId, facet: Facet, unit: Unit, tally: &Tally) -> Purse {
+    let (account, window, begins, ends) = (id.clone(), tally.window, tally.start, tally.end);
+    Purse { account, facet, unit, window, begins, ends }
 }
 
 /// The order in which limits are checked and shown.

@@ -2,7 +2,7 @@
 
 use crate::units::{Amount, Limit, RequestId, Timestamp};
 
-use super::AccountId;
+use super::{AccountId, Purse};
 
 /// A limit that a worst case does not fit under.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,12 +18,29 @@ pub struct Shortfall {
     pub resets_at: Option<Timestamp>,
 }
 
+/// A limit under which a worst case may fit, but of which this replica's slice is too small.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// Of which purse more is needed.
+    pub purse: Purse,
+    /// The limit.
+    pub max: u64,
+    /// What it is if no more is to be had.
+    pub shortfall: Shortfall,
+}
+
 /// Why nothing was set aside.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It does not fit under a limit.
     #[error(transparent)]
     Shortfall(#[from] Shortfall),
+    /// It may fit, but more of some limits must be had first.
+    #[error("this replica's slices of the limits are too small: ask for more")]
+    Needs(Vec<Need>),
+    /// The lease has run out, or the bank that hands out slices does not answer.
+    #[error("the limits are shared through a database that does not answer: try again shortly")]
+    NoLease,
     /// Nobody has such an account, or not any more.
     #[error("there is no account {0}: declare the tenant")]
     NoAccount(AccountId),
@@ -67,12 +84,13 @@ pub struct JournalError {
     message: String,
     #[source]
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
+    is_lease_over: bool,
 }
 
 impl JournalError {
     /// A failure without a deeper cause.
     pub fn new(message: impl Into<String>) -> JournalError {
-        JournalError { message: message.into(), source: None }
+        JournalError { message: message.into(), source: None, is_lease_over: false }
     }
 
     /// A failure with its cause.
@@ -80,7 +98,19 @@ impl JournalError {
         message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> JournalError {
-        JournalError { message: message.into(), source: Some(std::sync::Arc::new(source)) }
+        let source = Some(std::sync::Arc::new(source) as std::sync::Arc<dyn std::error::Error + Send + Sync>);
+        JournalError { message: message.into(), source, is_lease_over: false }
+    }
+
+    /// The replica's lease has run out, and others have ended its life.
+    pub fn lease_over() -> JournalError {
+        let message = "this replica's lease has run out; what it left open is posted, and it begins anew";
+        JournalError { message: message.into(), source: None, is_lease_over: true }
+    }
+
+    /// True where nothing can be written any more in this life of the replica.
+    pub fn is_lease_over(&self) -> bool {
+        self.is_lease_over
     }
 }
 

@@ -1,40 +1,43 @@
 //! The handle: the account machine behind a lock, and the way to the journal.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use crate::catalog::{Allowance, WorstCase};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::catalog::Allowance;
 use crate::tasks::Tasks;
 use crate::tenant::Terms;
-use crate::units::{Count, Money, RequestId, Timestamp, Window, Zone};
+use crate::units::{Money, RequestId, Timestamp};
 
-use super::open::abandoned_charge;
+use super::banker::Banker;
+use super::keeper::Keeper;
+use super::lease::Bank;
 use super::queue::{Answer, OnFailure, Queue};
+use super::recover::recover;
+use super::sharing::{Extend, Sharing, What};
 use super::sync::{Mutex, MutexGuard};
 use super::writer::Writer;
 use super::{
-    About, AccountId, Accounts, Amounts, Claim, Closed, Dispatched, Entry, Extension, How, Journal,
-    JournalError, LedgerError, LedgerStats, Line, Observer, Refused, Reservation, Resolved, Settings,
-    SettlementDetail, Settling, Totals, Warning,
+    About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
+    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals, Warning,
 };
-
-/// The windows that end some time.
-const WINDOWS: [Window; 5] = [Window::Minute, Window::Hour, Window::Day, Window::Week, Window::Month];
 
 /// The ledger. Clones share it.
 #[derive(Clone)]
 pub struct Ledger {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(super) struct Inner {
     /// Never held across an await. Where both locks are held, this one was taken first.
     accounts: Mutex<Accounts>,
-    queue: Arc<Queue>,
-    journal: Arc<dyn Journal>,
+    pub(super) queue: Arc<Queue>,
     observer: Arc<dyn Observer>,
     settings: Settings,
+    /// Where replicas share the accounts.
+    sharing: Option<Arc<Sharing>>,
 }
 
 impl Ledger {
@@ -48,28 +51,123 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Ledger, LedgerError> {
         let accounts = recover(&*journal, settings.batch_max, terms, now).await?;
-        let queue = Arc::new(Queue::new(settings));
-        let (to_write, observes) = (journal.clone(), observer.clone());
-        let writer = Writer { queue: queue.clone(), journal: to_write, observer: observes, settings };
+        Ok(Ledger::start(tasks, accounts, journal, observer, settings, None))
+    }
+
+    /// Opens books that are shared with other replicas: this one begins with nothing, and reserves what slices of the
+    /// limits cover that the bank hands out to it.
+    pub async fn share(
+        tasks: &Tasks,
+        bank: Arc<dyn Bank>,
+        observer: Arc<dyn Observer>,
+        settings: Settings,
+        terms: &[Terms],
+    ) -> Result<Ledger, LedgerError> {
+        let asked = Instant::now();
+        let lease = bank.register().await?;
+        let sharing = Arc::new(Sharing::new(bank, &lease, asked, terms.to_vec()));
+        let mut accounts = Accounts::default();
+        accounts.share();
+        accounts.now(lease.now);
+        accounts.declare(terms);
+        let shared = Some(sharing.clone());
+        let ledger = Ledger::start(tasks, accounts, lease.journal, observer, settings, shared);
+        ledger.hear(&sharing.bank.renew(lease.epoch).await?);
+        let (inner, other) = (Arc::downgrade(&ledger.inner), Arc::downgrade(&ledger.inner));
+        tasks.spawn(Keeper { ledger: inner, sharing: sharing.clone() }.run());
+        tasks.spawn(sharing.clone().listen());
+        tasks.spawn(Banker { ledger: other, sharing }.run());
+        Ok(ledger)
+    }
+
+    fn start(
+        tasks: &Tasks,
+        accounts: Accounts,
+        journal: Arc<dyn Journal>,
+        observer: Arc<dyn Observer>,
+        settings: Settings,
+        sharing: Option<Arc<Sharing>>,
+    ) -> Ledger {
+        let queue = Arc::new(Queue::new(settings, journal));
+        let writer =
+            Writer { queue: queue.clone(), observer: observer.clone(), settings, sharing: sharing.clone() };
         tasks.spawn(writer.run(tasks.clone()));
         let accounts = Mutex::new(accounts);
-        Ok(Ledger { inner: Arc::new(Inner { accounts, queue, journal, observer, settings }) })
+        Ledger { inner: Arc::new(Inner { accounts, queue, observer, settings, sharing }) }
     }
 
     /// Where entries are, for those who read them.
-    pub(super) fn journal(&self) -> &dyn Journal {
-        &*self.inner.journal
+    pub(super) fn journal(&self) -> Arc<dyn Journal> {
+        self.inner.queue.journal()
+    }
+
+    /// The time by which windows and leases count: the bank's, where replicas share the accounts, else this machine's.
+    pub fn now(&self) -> Timestamp {
+        self.inner.sharing.as_ref().map_or_else(Timestamp::now, |sharing| sharing.now())
     }
 
     /// Puts these terms in force, at once. Accounts without terms may finish what they began and no more. A limit on a
     /// model, a user or a tag that nothing limited before counts what is open now and what comes; what was spent before
     /// it is known after the next start.
     pub fn declare<'a>(&self, terms: impl IntoIterator<Item = &'a Terms>) {
+        let terms: Vec<&Terms> = terms.into_iter().collect();
+        if let Some(sharing) = &self.inner.sharing {
+            sharing.declared(terms.iter().copied().cloned().collect());
+        }
         self.accounts().declare(terms);
+        if let Some(sharing) = &self.inner.sharing {
+            sharing.tick.notify_one();
+        }
     }
 
-    /// Sets the worst case aside in memory, under every limit of the account and its ancestors or under none.
-    pub fn reserve(&self, claim: Claim) -> Result<Reservation, Refused> {
+    /// Sets the worst case aside in memory, under every limit of the account and its ancestors or under none. Where
+    /// replicas share the accounts and slices are too small, waits until more is had, or it is clear that there is none.
+    pub async fn obtain(&self, claim: Claim) -> Result<Reservation, Refused> {
+        let Some(sharing) = &self.inner.sharing else { return self.reserve(claim) };
+        match self.reserve(claim.clone()) {
+            Err(Refused::Needs(_)) => {}
+            decided => return decided,
+        }
+        let (answer, answered) = oneshot::channel();
+        sharing.wait(What::Reserve(claim, answer), self.inner.settings.dispatch_max);
+        answered.await.unwrap_or(Err(Refused::NoLease))
+    }
+
+    /// Takes over what is new at the bank.
+    pub(super) fn hear(&self, news: &News) {
+        let mut accounts = self.accounts();
+        accounts.now(news.now);
+        for (purse, balance) in &news.purses {
+            accounts.hear(purse, balance, false);
+        }
+    }
+
+    /// True where other replicas share the accounts.
+    pub fn is_shared(&self) -> bool {
+        self.inner.sharing.is_some()
+    }
+
+    /// Has other replicas hand back what they do not use of the limits on such requests, and waits a bounded time for it;
+    /// what is left is known then as of now.
+    pub async fn gather(&self, account: &AccountId, about: &About) {
+        let Some(sharing) = &self.inner.sharing else { return };
+        let (answer, answered) = oneshot::channel();
+        let what = What::Gather(account.clone(), about.clone(), answer);
+        sharing.wait(what, self.inner.settings.dispatch_max);
+        // Where nobody answers, what was known before must do.
+        let _ = answered.await;
+    }
+
+    /// Sets the worst case aside at once, or says why not.
+    pub fn reserve(&self, mut claim: Claim) -> Result<Reservation, Refused> {
+        if let Some(sharing) = &self.inner.sharing {
+            if !sharing.is_held() {
+                return Err(Refused::NoLease);
+            }
+            // Windows are those of the bank's clock, whatever clock the caller reads.
+            let (now, long) = (sharing.now(), claim.expires.0.saturating_sub(claim.now.0));
+            (claim.now, claim.expires) = (now, Timestamp(now.0.saturating_add(long)));
+        }
         let (id, prices) = (claim.id, claim.prices);
         let warnings = self.accounts().reserve(claim)?;
         self.warn(&warnings);
@@ -100,7 +198,7 @@ impl Ledger {
         self.accounts().statement(account, about, now)
     }
 
-    /// Every account over all time, by name.
+    /// Every account over all time, by name. Where replicas share the accounts, what this one spent since it began.
     pub fn totals(&self) -> Vec<Totals> {
         self.accounts().totals()
     }
@@ -117,10 +215,17 @@ impl Ledger {
 
     /// The state of the way to the journal.
     pub fn stats(&self) -> LedgerStats {
-        self.inner.queue.stats()
+        let stats = self.inner.queue.stats();
+        let is_held = self.inner.sharing.as_ref().is_none_or(|sharing| sharing.is_held());
+        LedgerStats { stalled: stats.stalled || !is_held, ..stats }
     }
 
-    fn accounts(&self) -> MutexGuard<'_, Accounts> {
+    /// What this replica holds of limits on money beyond what is spent and reserved.
+    pub fn stranded(&self) -> Money {
+        self.accounts().stranded()
+    }
+
+    pub(super) fn accounts(&self) -> MutexGuard<'_, Accounts> {
         self.inner.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,15 +246,22 @@ impl Ledger {
     }
 
     /// Sets more aside; what has to be awaited, if the reservation is dispatched.
-    pub(super) fn extend(
-        &self,
-        id: RequestId,
-        more: WorstCase,
-        model: Option<&Arc<str>>,
-    ) -> Result<Option<Answer>, LedgerError> {
+    pub(super) async fn extend(&self, extend: Extend) -> Result<Option<Answer>, LedgerError> {
+        let extended = self.try_extend(&extend);
+        let Some(sharing) = &self.inner.sharing else { return extended };
+        match extended {
+            Err(LedgerError::Refused(Refused::Needs(_))) => {}
+            decided => return decided,
+        }
+        let (answer, answered) = oneshot::channel();
+        sharing.wait(What::Extend(extend, answer), self.inner.settings.dispatch_max);
+        answered.await.unwrap_or(Err(LedgerError::Closed))
+    }
+
+    pub(super) fn try_extend(&self, extend: &Extend) -> Result<Option<Answer>, LedgerError> {
         let mut accounts = self.accounts();
         self.inner.queue.admit()?;
-        let Extension { entry, warnings } = accounts.extend(id, more, model)?;
+        let Extension { entry, warnings } = accounts.extend(extend.id, extend.more, extend.model.as_ref())?;
         let answer = entry.map(|entry| self.inner.queue.push(vec![entry], OnFailure::Tell));
         drop(accounts);
         self.warn(&warnings);
@@ -225,40 +337,4 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.queue.close();
     }
-}
-
-async fn recover(
-    journal: &dyn Journal,
-    batch_max: usize,
-    terms: &[Terms],
-    now: Timestamp,
-) -> Result<Accounts, JournalError> {
-    let abandoned = journal.unresolved().await?;
-    if !abandoned.is_empty() {
-        tracing::warn!(count = abandoned.len(), "posting what was dispatched and never settled");
-    }
-    let entries: Vec<Entry> = abandoned.into_iter().map(|row| posted(row, now)).collect();
-    for batch in entries.chunks(batch_max.max(1)) {
-        journal.append(batch).await?;
-    }
-    let mut accounts = Accounts::default();
-    accounts.declare(terms);
-    accounts.recover(&journal.balances().await?, &[Window::Total], now);
-    accounts.recover(&journal.spent_from(&starts(terms, now)).await?, &WINDOWS, now);
-    Ok(accounts)
-}
-
-/// When the windows began that hold now, by everybody's clock, in order.
-fn starts(terms: &[Terms], now: Timestamp) -> Vec<Timestamp> {
-    let here = |zone: &Zone| WINDOWS.map(|window| window.start(now, zone));
-    let starts = terms.iter().flat_map(|terms| here(&terms.zone)).chain(here(&Zone::UTC));
-    starts.collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-fn posted(row: Dispatched, at: Timestamp) -> Entry {
-    let spent = Amounts { requests: Count::ONE, ..abandoned_charge(row.if_abandoned, row.held, row.metered) };
-    let overrun = Amounts { requests: Count::ZERO, ..spent }.saturating_sub(row.held);
-    let Dispatched { id, account, about, admitted, .. } = row;
-    let (how, detail) = (How::Expired, SettlementDetail::abandoned());
-    Entry::Resolved(Resolved { id, account, about, admitted, at, how, spent, overrun, detail })
 }

@@ -3,23 +3,32 @@
 //! A worst case is reserved in memory, made durable just before anything is sent, and resolved exactly once:
 //! settled, voided or expired. The account machine is pure; the journal stands behind a trait and one writer
 //! commits to it in groups.
+//!
+//! Where replicas share the accounts, a machine reserves only what slices of the limits cover, which a bank hands out: the
+//! keeper renews the lease that they are held under, the banker gets more of them and hands back what is idle.
 
 mod account;
 mod accounts;
 mod amounts;
+mod banker;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod daily;
 mod error;
 mod journal;
+mod keeper;
+mod lease;
 #[expect(clippy::module_inception, reason = "the handle is what the module is named for")]
 mod ledger;
 mod memory;
 mod open;
 mod queue;
+mod recover;
 mod reservation;
 mod seal;
 mod settings;
+mod share;
+mod sharing;
 mod spent;
 mod statement;
 mod sync;
@@ -33,10 +42,11 @@ mod writer;
 
 pub use accounts::{Accounts, Claim, Extension, IfAbandoned};
 pub use amounts::Amounts;
-pub use error::{JournalError, LedgerError, Refused, Shortfall};
+pub use error::{JournalError, LedgerError, Need, Refused, Shortfall};
 pub use journal::{
     Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,
 };
+pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Order, Purse};
 pub use ledger::Ledger;
 pub use memory::MemoryJournal;
 pub use open::Closed;

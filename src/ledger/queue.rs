@@ -4,7 +4,7 @@
 //! dispatches are refused when too much waits.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::tasks::Tasks;
 use crate::units::RequestId;
 
 use super::sync::{Mutex, MutexGuard};
-use super::{Entry, JournalError, LedgerError, LedgerStats, Settings};
+use super::{Entry, Journal, JournalError, LedgerError, LedgerStats, Settings};
 
 /// How a job's commit went.
 pub(super) type Answer = oneshot::Receiver<Result<(), JournalError>>;
@@ -35,15 +35,23 @@ pub(super) struct Job {
     answer: oneshot::Sender<Result<(), JournalError>>,
 }
 
-#[derive(Debug)]
+/// What one commit takes, and where to.
+pub(super) struct Batch {
+    pub(super) jobs: Vec<Job>,
+    pub(super) journal: Arc<dyn Journal>,
+    life: u64,
+}
+
 pub(super) struct Queue {
     settings: Settings,
     state: Mutex<State>,
     arrived: Notify,
 }
 
-#[derive(Debug, Default)]
 struct State {
+    journal: Arc<dyn Journal>,
+    /// Counts the journals.
+    life: u64,
     jobs: VecDeque<Job>,
     /// Dispatched and not resolved: the writer must not end before they are.
     unresolved: HashSet<RequestId>,
@@ -54,8 +62,36 @@ struct State {
 }
 
 impl Queue {
-    pub(super) fn new(settings: Settings) -> Queue {
-        Queue { settings, state: Mutex::default(), arrived: Notify::new() }
+    pub(super) fn new(settings: Settings, journal: Arc<dyn Journal>) -> Queue {
+        let state = State {
+            journal,
+            life: 0,
+            jobs: VecDeque::new(),
+            unresolved: HashSet::new(),
+            committing_since: None,
+            is_failing: false,
+            is_closed: false,
+            stats: LedgerStats::default(),
+        };
+        Queue { settings, state: Mutex::new(state), arrived: Notify::new() }
+    }
+
+    /// The journal that the next commit goes to.
+    pub(super) fn journal(&self) -> Arc<dyn Journal> {
+        self.state().journal.clone()
+    }
+
+    /// Lets go of all that waits for the journal, which takes nothing any more, and goes on with another one.
+    pub(super) fn begin_anew(&self, journal: Arc<dyn Journal>) {
+        let mut state = self.state();
+        state.journal = journal;
+        state.life += 1;
+        state.unresolved.clear();
+        (state.stats.pending, state.is_failing) = (0, false);
+        let lost = std::mem::take(&mut state.jobs);
+        drop(state);
+        tell(lost, &JournalError::lease_over());
+        self.arrived.notify_one();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -96,7 +132,7 @@ impl Queue {
     }
 
     /// What arrived while the last commit ran; nothing, once all is written and nothing can come any more.
-    pub(super) async fn next(&self, tasks: &Tasks) -> Option<Vec<Job>> {
+    pub(super) async fn next(&self, tasks: &Tasks) -> Option<Batch> {
         loop {
             let arrived = self.arrived.notified();
             // Asked once: a shutdown that begins between two questions would be waited for by nobody.
@@ -121,10 +157,12 @@ impl Queue {
         }
         let size = state.jobs.len().min(self.settings.batch_max.max(1));
         state.committing_since = Some(Instant::now());
-        Take::Batch(state.jobs.drain(..size).collect())
+        let (journal, life) = (state.journal.clone(), state.life);
+        Take::Batch(Batch { jobs: state.jobs.drain(..size).collect(), journal, life })
     }
 
-    pub(super) fn committed(&self, batch: Vec<Job>, entries: usize, took: Duration) {
+    pub(super) fn committed(&self, batch: Batch, entries: usize, took: Duration) {
+        let Batch { jobs, life, .. } = batch;
         let mut state = self.state();
         (state.committing_since, state.is_failing) = (None, false);
         if entries > 0 {
@@ -132,28 +170,30 @@ impl Queue {
             state.stats.last_commit = took;
         }
         state.stats.entries += u64::try_from(entries).unwrap_or(u64::MAX);
-        state.stats.pending -= batch.iter().filter(|job| job.on_failure == OnFailure::Retry).count();
+        if life == state.life {
+            state.stats.pending -= jobs.iter().filter(|job| job.on_failure == OnFailure::Retry).count();
+        }
         drop(state);
-        for job in batch {
+        for job in jobs {
             // Nobody may be waiting any more.
             let _ = job.answer.send(Ok(()));
         }
     }
 
     /// Puts back what must not be lost, in its old place, and tells the others.
-    pub(super) fn failed(&self, batch: Vec<Job>, error: &JournalError) {
-        let (kept, told): (Vec<Job>, Vec<Job>) =
-            batch.into_iter().partition(|job| job.on_failure == OnFailure::Retry);
+    pub(super) fn failed(&self, batch: Batch, error: &JournalError) {
+        let Batch { jobs, life, .. } = batch;
         let mut state = self.state();
-        (state.committing_since, state.is_failing) = (None, true);
+        let is_over = life != state.life;
+        let (kept, told): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| job.on_failure == OnFailure::Retry && !is_over);
+        (state.committing_since, state.is_failing) = (None, !is_over);
         state.stats.failures += 1;
         for job in kept.into_iter().rev() {
             state.jobs.push_front(job);
         }
         drop(state);
-        for job in told {
-            let _ = job.answer.send(Err(error.clone()));
-        }
+        tell(told, error);
     }
 
     pub(super) fn stats(&self) -> LedgerStats {
@@ -163,8 +203,15 @@ impl Queue {
     }
 }
 
+/// Says that it failed. Nobody may be waiting any more.
+fn tell(jobs: impl IntoIterator<Item = Job>, error: &JournalError) {
+    for job in jobs {
+        let _ = job.answer.send(Err(error.clone()));
+    }
+}
+
 enum Take {
-    Batch(Vec<Job>),
+    Batch(Batch),
     Wait,
     End,
 }

@@ -8,6 +8,7 @@ use crate::catalog::{Prices, WorstCase};
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::queue::Answer;
+use super::sharing::Extend;
 use super::{Amounts, Ledger, LedgerError, SettlementDetail};
 
 /// Money and thinking tokens set aside for one request; resolved exactly once.
@@ -71,7 +72,8 @@ impl Reservation {
     ///
     /// If only the journal fails, the money stays set aside, since the row may be durable; it must not be used.
     pub async fn extend(&mut self, more: WorstCase, model: Option<&Arc<str>>) -> Result<(), LedgerError> {
-        match self.ledger.extend(self.id, more, model)? {
+        let extend = Extend { id: self.id, more, model: model.cloned() };
+        match self.ledger.extend(extend).await? {
             Some(answer) => self.ledger.durable(answer).await,
             None => Ok(()),
         }
@@ -91,13 +93,13 @@ impl Reservation {
     pub fn settle(mut self, cost: Money, thinking: Tokens, detail: SettlementDetail) -> Settling {
         self.is_open = false;
         let spent = Amounts { money: cost, thinking, ..Amounts::ZERO };
-        self.ledger.resolve(|accounts| accounts.settle(self.id, spent, detail, Timestamp::now()))
+        self.ledger.resolve(|accounts| accounts.settle(self.id, spent, detail, self.ledger.now()))
     }
 
     /// Gives everything back: nothing was sent, or nothing was billed.
     pub fn void(mut self) -> Settling {
         self.is_open = false;
-        self.ledger.resolve(|accounts| accounts.void(self.id, Timestamp::now()))
+        self.ledger.resolve(|accounts| accounts.void(self.id, self.ledger.now()))
     }
 }
 
@@ -110,7 +112,7 @@ impl fmt::Debug for Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if self.is_open {
-            drop(self.ledger.resolve(|accounts| accounts.abandon(self.id, Timestamp::now())));
+            drop(self.ledger.resolve(|accounts| accounts.abandon(self.id, self.ledger.now())));
         }
     }
 }

@@ -21,6 +21,19 @@ pub(super) struct Tally {
     open: u32,
     /// The units whose limits were announced in this window, a bit each.
     warned: u8,
+    /// Where replicas share the account: what this one may use of each unit's limit, and what others have of it.
+    slices: [Slice; Unit::ALL.len()],
+}
+
+/// What was handed out of one limit in one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Slice {
+    /// What this replica may have spent and reserved.
+    pub(super) own: u64,
+    /// What others hold, and what was spent before, as far as is known here.
+    pub(super) others: u64,
+    /// True where the limit may have been lowered since: nothing is taken of it before the bank was asked.
+    pub(super) is_stale: bool,
 }
 
 /// The windows that hold now, and older ones in which reservations are open still.
@@ -43,6 +56,7 @@ impl Tally {
             reserved: Amounts::ZERO,
             open: 0,
             warned: 0,
+            slices: Default::default(),
         }
     }
 
@@ -56,6 +70,32 @@ impl Tally {
             Unit::Concurrency => (Amount::new(unit, 0), self.reserved.of(unit)),
             _ => (self.spent.of(unit), self.reserved.of(unit)),
         }
+    }
+
+    /// All that was spent and set aside, as a unit's limits count it.
+    pub(super) fn size(&self, unit: Unit) -> u64 {
+        let (spent, reserved) = self.used(unit);
+        spent.size().saturating_add(reserved.size())
+    }
+
+    pub(super) fn slice(&self, unit: Unit) -> Slice {
+        self.slices[unit as usize]
+    }
+
+    pub(super) fn slice_mut(&mut self, unit: Unit) -> &mut Slice {
+        &mut self.slices[unit as usize]
+    }
+
+    /// Whether a slice of a limit of `max` covers that. Where more is handed out than there is, since the limit was
+    /// lowered, nothing is taken that was not taken before.
+    pub(super) fn covers(&self, unit: Unit, size: u64, max: u64) -> bool {
+        let Slice { own, others, is_stale } = self.slice(unit);
+        !is_stale && size <= own && own.saturating_add(others) <= max
+    }
+
+    /// Has every slice looked at anew before anything is taken of it.
+    pub(super) fn doubt(&mut self) {
+        self.slices.iter_mut().for_each(|slice| slice.is_stale = true);
     }
 
     /// True the first time that it is asked of a unit.
@@ -92,6 +132,15 @@ impl Tallies {
     /// The window of that length that holds a moment.
     pub(super) fn at(&self, window: Window, moment: Timestamp) -> Option<Tally> {
         self.list.iter().find(|tally| tally.window == window && tally.holds(moment)).copied()
+    }
+
+    /// All windows that are counted.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Tally> {
+        self.list.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tally> {
+        self.list.iter_mut()
     }
 
     pub(super) fn at_mut(&mut self, window: Window, moment: Timestamp) -> Option<&mut Tally> {

@@ -7,7 +7,7 @@ use crate::units::{Holder, Timestamp};
 
 use super::account::Account;
 use super::wish::Wish;
-use super::{About, AccountId, Line, Refused, Totals, Warning};
+use super::{About, AccountId, Line, Need, Refused, Totals, Warning};
 
 /// Where an account stands in its tree; accounts never leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(super) struct Place(usize);
 pub(super) struct Tree {
     nodes: Vec<Node>,
     places: HashMap<AccountId, Place>,
+    /// True where limits are shared with other replicas, and only what slices cover may be granted.
+    pub(super) is_shared: bool,
 }
 
 #[derive(Debug)]
@@ -54,9 +56,14 @@ impl Tree {
         place
     }
 
-    /// Takes every account its limits and the right to reserve.
+    /// Takes every account the right to reserve, until it is declared again.
     pub(super) fn withdraw(&mut self) {
         self.nodes.iter_mut().for_each(|node| node.account.withdraw());
+    }
+
+    /// Forgets the limits of accounts that were not declared again.
+    pub(super) fn sweep(&mut self) {
+        self.nodes.iter_mut().for_each(|node| node.account.sweep());
     }
 
     /// Puts terms in force; says which parts of the account were not counted before.
@@ -78,13 +85,15 @@ impl Tree {
         wish: &Wish<'_>,
         now: Timestamp,
     ) -> Result<Vec<Warning>, Refused> {
-        let mut refused = Ok(());
         self.lineage(place, |account| account.roll(now));
+        let mut needs: Option<Vec<Need>> = self.is_shared.then(Vec::new);
         for Place(at) in &*self.nodes[place.0].lineage {
             let Node { id, account, .. } = &self.nodes[*at];
-            refused = refused.and_then(|()| account.check(wish, &wish.holder(id)));
+            account.check(wish, id, needs.as_mut())?;
         }
-        refused?;
+        if let Some(needs) = needs.filter(|needs| !needs.is_empty()) {
+            return Err(Refused::Needs(needs));
+        }
         let mut warnings = Vec::new();
         self.lineage(place, |account| account.reserve(wish));
         for depth in 0..self.nodes[place.0].lineage.len() {
@@ -101,6 +110,25 @@ impl Tree {
             let Place(at) = self.nodes[place.0].lineage[depth];
             each(&mut self.nodes[at].account);
         }
+    }
+
+    /// An account that is known.
+    pub(super) fn account(&mut self, id: &AccountId) -> Option<&mut Account> {
+        let Place(at) = self.find(id)?;
+        self.nodes.get_mut(at).map(|node| &mut node.account)
+    }
+
+    /// As if more was needed than there can be of every limit of a lineage on such requests.
+    pub(super) fn all_of(&mut self, id: &AccountId, about: &About, now: Timestamp) -> Vec<Need> {
+        let Some(place) = self.find(id) else { return Vec::new() };
+        self.lineage(place, |account| account.roll(now));
+        let lineage = self.nodes[place.0].lineage.iter().map(|place| &self.nodes[place.0]);
+        lineage.flat_map(|Node { id, account, .. }| account.all_of(id, about, now)).collect()
+    }
+
+    /// All accounts.
+    pub(super) fn accounts(&mut self) -> impl Iterator<Item = (&AccountId, &mut Account)> {
+        self.nodes.iter_mut().map(|node| (&node.id, &mut node.account))
     }
 
     /// How every limit of an account and its ancestors stands, the root's first.

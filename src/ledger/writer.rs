@@ -9,13 +9,15 @@ use tokio::time::{Duration, Instant, sleep};
 use crate::tasks::Tasks;
 
 use super::queue::Queue;
+use super::sharing::Sharing;
 use super::{Entry, Journal, JournalError, Observer, Settings};
 
 pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
-    pub(super) journal: Arc<dyn Journal>,
     pub(super) observer: Arc<dyn Observer>,
     pub(super) settings: Settings,
+    /// Where replicas share the accounts.
+    pub(super) sharing: Option<Arc<Sharing>>,
 }
 
 impl Writer {
@@ -23,9 +25,9 @@ impl Writer {
     pub(super) async fn run(self, tasks: Tasks) {
         let mut wait = self.settings.retry_min;
         while let Some(batch) = self.queue.next(&tasks).await {
-            let entries: Vec<Entry> = batch.iter().flat_map(|job| job.entries.iter().cloned()).collect();
+            let entries: Vec<Entry> = batch.jobs.iter().flat_map(|job| job.entries.iter().cloned()).collect();
             let began = Instant::now();
-            match append(&*self.journal, &entries).await {
+            match append(&*batch.journal, &entries).await {
                 Ok(()) => {
                     let took = began.elapsed();
                     self.queue.committed(batch, entries.len(), took);
@@ -40,12 +42,18 @@ impl Writer {
                 }
             }
         }
+        if let Some(sharing) = &self.sharing {
+            sharing.done.cancel();
+        }
     }
 
     fn failed(&self, error: &JournalError, wait: Duration) {
         let source = std::error::Error::source(error).map(ToString::to_string);
         tracing::error!(%error, source, ?wait, "the ledger's journal failed; trying again");
         self.observer.failed(error);
+        if let Some(sharing) = self.sharing.as_ref().filter(|_| error.is_lease_over()) {
+            sharing.over.notify_one();
+        }
     }
 }
 

@@ -59,6 +59,7 @@ pub struct Backends {
 pub struct LedgerSeries {
     pub commit_seconds: Histogram,
     pub pending: IntGauge,
+    pub stranded: Gauge,
 }
 
 impl Requests {
@@ -191,6 +192,10 @@ impl LedgerSeries {
                 buckets::commit_seconds(),
             )?,
             pending: make.number("ledger_pending", "Ledger entries that wait for their commit")?,
+            stranded: make.level(
+                "lease_stranded_usd",
+                "Money of shared limits that this replica holds and neither spent nor reserved, in dollars",
+            )?,
         })
     }
 }

@@ -10,6 +10,21 @@ pub enum StorageError {
         "another stint process uses {0}: stop it, or give this one a database of its own (`path` in `[ledger]`, or STINT_LEDGER)"
     )]
     InUse(PathBuf),
+    /// The address of a server is none.
+    #[error(
+        "the ledger's url is no address of a PostgreSQL database: write postgres://user:password@host/database"
+    )]
+    Url,
+    /// A server does not let us in.
+    #[error(
+        "cannot connect to PostgreSQL at {place}: check that it runs, and the user, password and database in the url"
+    )]
+    Connect {
+        /// Where it is, without the password.
+        place: String,
+        /// What it said.
+        source: sqlx::Error,
+    },
     /// A newer version of Stint wrote it.
     #[error(
         "{path} was written by a newer stint (its migration {version} is unknown here): upgrade this one"

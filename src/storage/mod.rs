@@ -1,7 +1,10 @@
 //! Databases behind the traits of the modules below; the only SQL.
 
+mod answers;
 mod error;
 mod file;
+mod keys;
+mod postgres;
 mod settings;
 mod sqlite;
 #[cfg(test)]
@@ -10,11 +13,12 @@ mod tests;
 use std::sync::Arc;
 
 pub use error::StorageError;
-pub use settings::{Settings, SqliteSettings, Synchronous};
+pub use postgres::{Changes, Postgres, PostgresAnswers, PostgresBank, PostgresJournal, PostgresKeyStore};
+pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
 pub use sqlite::{Archive, Report, Sqlite, SqliteAnswers, SqliteJournal, SqliteKeyStore, restore};
 
 use crate::idempotency::{Answers, MemoryAnswers};
-use crate::ledger::{Journal, MemoryJournal};
+use crate::ledger::{Bank, Journal, MemoryJournal};
 use crate::tenant::{KeyStore, MemoryKeyStore};
 
 /// An open database, in which each module below keeps what it must not lose.
@@ -24,6 +28,8 @@ pub enum Database {
     Memory,
     /// A file of this machine.
     Sqlite(Arc<Sqlite>),
+    /// A server, which other replicas may use too.
+    Postgres(Arc<Postgres>),
 }
 
 impl Database {
@@ -35,14 +41,32 @@ impl Database {
         Ok(match settings {
             Settings::Memory => Database::Memory,
             Settings::Sqlite(settings) => Database::Sqlite(Arc::new(Sqlite::open(settings).await?)),
+            Settings::Postgres(settings) => Database::Postgres(Arc::new(Postgres::open(settings).await?)),
         })
     }
 
-    /// The ledger's journal.
+    /// Who hands out slices of the limits, where replicas share the accounts.
+    pub fn bank(&self) -> Option<Arc<dyn Bank>> {
+        match self {
+            Database::Memory | Database::Sqlite(_) => None,
+            Database::Postgres(database) => Some(Arc::new(PostgresBank::new(database.clone()))),
+        }
+    }
+
+    /// The ledger's journal, for one that shares the accounts with nobody.
     pub fn journal(&self) -> Arc<dyn Journal> {
         match self {
             Database::Memory => Arc::new(MemoryJournal::default()),
             Database::Sqlite(database) => Arc::new(SqliteJournal::new(database.clone())),
+            Database::Postgres(database) => Arc::new(PostgresJournal::new(database.clone())),
+        }
+    }
+
+    /// What other processes tell of their changes, where they can.
+    pub fn changes(&self) -> Option<Changes> {
+        match self {
+            Database::Memory | Database::Sqlite(_) => None,
+            Database::Postgres(database) => Some(database.listen()),
         }
     }
 
@@ -51,6 +75,7 @@ impl Database {
         match self {
             Database::Memory => Arc::new(MemoryKeyStore::default()),
             Database::Sqlite(database) => Arc::new(SqliteKeyStore::new(database.clone())),
+            Database::Postgres(database) => Arc::new(PostgresKeyStore::new(database.clone())),
         }
     }
 
@@ -59,6 +84,7 @@ impl Database {
         match self {
             Database::Memory => Arc::new(MemoryAnswers::default()),
             Database::Sqlite(database) => Arc::new(SqliteAnswers::new(database.clone())),
+            Database::Postgres(database) => Arc::new(PostgresAnswers::new(database.clone())),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Where things are kept, and how safely.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -11,6 +13,38 @@ pub enum Settings {
     Memory,
     /// A file of this machine, for one process.
     Sqlite(SqliteSettings),
+    /// A server, for any number of processes.
+    Postgres(PostgresSettings),
+}
+
+/// How a PostgreSQL server is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostgresSettings {
+    /// Where it is, and who we are there.
+    pub url: DatabaseUrl,
+    /// How long a replica that is silent keeps its part of the limits.
+    pub lease: Duration,
+}
+
+/// The address of a database. It has a password in it, so it does not show itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// An address as it is written: `postgres://user:password@host:port/database`.
+    pub fn new(url: impl Into<String>) -> DatabaseUrl {
+        DatabaseUrl(url.into())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DatabaseUrl(..)")
+    }
 }
 
 /// How a `SQLite` file is used.

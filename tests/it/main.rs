@@ -22,5 +22,6 @@ mod layers;
 mod llamacpp;
 mod money;
 mod operating;
+mod replicas;
 mod sdk;
 mod surface;

@@ -6,6 +6,7 @@ mod faults;
 mod guards;
 pub(crate) mod model;
 mod scripted;
+mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle;
 mod tree;

@@ -34,7 +34,7 @@ const MODELS: [&str; 2] = ["small", "large"];
 const ZONES: [&str; 3] = ["UTC", "Asia/Kolkata", "America/New_York"];
 
 /// Three organisations of five teams of twenty keys: 318 accounts, with limits of every kind.
-fn terms() -> Vec<Terms> {
+pub(super) fn terms() -> Vec<Terms> {
     let mut all = Vec::new();
     for (org, zone) in ZONES.iter().enumerate() {
         let name = Path::new(format!("org{org}"));
@@ -62,11 +62,11 @@ fn terms() -> Vec<Terms> {
 }
 
 /// Few enough that limits are met.
-fn key(number: usize) -> AccountId {
+pub(super) fn key(number: usize) -> AccountId {
     AccountId::new(format!("org{}/team{}/key{}", number % 3, number % 2, number % 5))
 }
 
-fn about(number: usize) -> About {
+pub(super) fn about(number: usize) -> About {
     let tag = number.is_multiple_of(3).then(|| "batch".into());
     About {
         model: Some(MODELS[number % 2].into()),
@@ -76,18 +76,28 @@ fn about(number: usize) -> About {
 }
 
 #[derive(Debug, Clone)]
-struct Row {
+pub(super) struct Row {
     account: AccountId,
     about: About,
-    id: RequestId,
+    pub(super) id: RequestId,
     admitted: Timestamp,
-    held: Amounts,
+    pub(super) held: Amounts,
     metered: Option<Amounts>,
-    spent: Option<Amounts>,
+    pub(super) spent: Option<Amounts>,
     is_dispatched: bool,
 }
 
 impl Row {
+    pub(super) fn new(
+        account: AccountId,
+        about: About,
+        id: RequestId,
+        admitted: Timestamp,
+        held: Amounts,
+    ) -> Row {
+        Row { account, about, id, admitted, held, metered: None, spent: None, is_dispatched: false }
+    }
+
     fn counts(&self) -> Amounts {
         self.spent.unwrap_or(self.held)
     }
@@ -95,7 +105,7 @@ impl Row {
 
 /// The model: what every limit has used is a sum over all rows.
 #[derive(Debug, Default)]
-pub(crate) struct Model(Vec<Row>);
+pub(crate) struct Model(pub(super) Vec<Row>);
 
 impl Model {
     fn used(&self, of: &Terms, limit: &TenantLimit, facet: &Facet, now: Timestamp) -> u64 {
@@ -111,7 +121,7 @@ impl Model {
     }
 
     /// Whether so much more fits, for a row that is counted already or for one that is not.
-    fn fits(
+    pub(super) fn fits(
         &self,
         account: &AccountId,
         about: &About,
@@ -148,7 +158,7 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn amounts(nanos: u64, tokens: u64) -> Amounts {
+pub(super) fn amounts(nanos: u64, tokens: u64) -> Amounts {
     Amounts { money: Money(nanos), thinking: Tokens(tokens), ..Amounts::ZERO }
 }
 

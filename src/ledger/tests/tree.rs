@@ -1,8 +1,8 @@
 //! Accounts above keys, and limits on some of their requests.
 
-use crate::ledger::{About, AccountId, Accounts, Claim, Refused, Warning};
+use crate::ledger::{About, AccountId, Accounts, Amounts, Claim, Refused, Warning};
 use crate::tenant::{Percent, Scope, TenantLimit, Terms};
-use crate::units::{Amount, Count, RequestId, Window};
+use crate::units::{Amount, Count, Money, RequestId, Window};
 
 use super::{NOW, claim_of, detail, money, terms, thinking, worst};
 
@@ -192,4 +192,17 @@ fn users_are_forgotten_when_no_limit_remembers_them() {
         assert!(accounts.reserve(again).is_err(), "u{number} is remembered within the hour");
     }
     assert_eq!(accounts.facets(), 10);
+}
+
+#[test]
+fn what_a_user_spent_is_counted_still_when_the_same_terms_are_declared_again() {
+    let all = [terms("key", &[money(Window::Month, 50).on(Scope::EachUser)])];
+    let mut accounts = accounts(&all);
+    let bob = about("m", Some("bob"), None);
+    let id = try_reserve(&mut accounts, "key", &bob, 30).unwrap();
+    let spent = Amounts { money: Money(30), ..Amounts::ZERO };
+    accounts.settle(id, spent, detail(), NOW).unwrap();
+    accounts.declare(&all);
+    let refused = try_reserve(&mut accounts, "key", &bob, 21).unwrap_err();
+    assert_eq!(refused, "key money month of user bob: 0.00000002");
 }

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Row, SqliteConnection};
+use sqlx::{Sqlite as Kind, SqliteConnection};
 
-use crate::idempotency::{Answer, Answers, AnswersError, Body, Change, End, Fingerprint, Record, Scope};
-use crate::units::{RequestId, Timestamp};
+use crate::idempotency::{Answers, AnswersError, Change, Record, Scope};
+use crate::storage::answers::answer_statements;
+use crate::units::Timestamp;
 
 use super::Sqlite;
 
-type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
+answer_statements!(Kind, SqliteArguments, SqliteConnection, SqliteRow);
 
 /// Records in a `SQLite` file.
 #[derive(Debug)]
@@ -21,30 +21,8 @@ pub struct SqliteAnswers {
     database: Arc<Sqlite>,
 }
 
-const FIND: &str = "\
-    SELECT fingerprint, request, begun_at, until, ended, status, headers, kept, body \
-    FROM answers WHERE account = ? AND key = ? AND begun_at >= ?";
-
-/// Takes place where the row is new, is this request's own already, or counts no more.
-const BEGIN: &str = "\
-    INSERT INTO answers (account, key, fingerprint, request, begun_at, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-    ON CONFLICT (account, key) DO UPDATE SET \
-        fingerprint = excluded.fingerprint, request = excluded.request, begun_at = excluded.begun_at, \
-        until = excluded.until, ended = NULL, status = NULL, headers = NULL, kept = NULL, body = NULL \
-    WHERE answers.begun_at < ?7 OR answers.request = excluded.request";
-
-const END: &str = "\
-    UPDATE answers SET ended = ?4, status = ?5, headers = ?6, kept = ?7, body = ?8 \
-    WHERE account = ?1 AND key = ?2 AND request = ?3 AND ended IS NULL";
-
-const FORGET: &str = "DELETE FROM answers WHERE account = ? AND key = ? AND request = ? AND ended IS NULL";
-
 /// The file is one process's alone, so whatever runs in it ran in one that is gone.
 const INTERRUPT: &str = "UPDATE answers SET ended = 'interrupted' WHERE ended IS NULL";
-
-const PURGE: &str = "\
-    DELETE FROM answers WHERE rowid IN \
-        (SELECT rowid FROM answers WHERE begun_at < ? ORDER BY begun_at LIMIT ?)";
 
 impl SqliteAnswers {
     /// The records of this file.
@@ -80,10 +58,6 @@ impl SqliteAnswers {
     }
 }
 
-async fn run(statement: Query, connection: &mut SqliteConnection) -> Result<u64, sqlx::Error> {
-    Ok(statement.execute(connection).await?.rows_affected())
-}
-
 impl Answers for SqliteAnswers {
     fn find<'a>(
         &'a self,
@@ -104,74 +78,4 @@ impl Answers for SqliteAnswers {
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, AnswersError>> {
         self.alone(sqlx::query(PURGE).bind(before.0).bind(i64::from(most))).boxed()
     }
-}
-
-fn statement(change: &Change) -> Result<Query, sqlx::Error> {
-    let (text, request) = match change {
-        Change::Begin { record, .. } => (BEGIN, record.request),
-        Change::End { request, .. } => (END, *request),
-        Change::Forget { request, .. } => (FORGET, *request),
-    };
-    let scope = change.scope();
-    let query = sqlx::query(text).bind(scope.account.as_str().to_owned()).bind(scope.key.to_string());
-    let request = request.as_bytes().to_vec();
-    Ok(match change {
-        Change::Begin { record, dead_before, .. } => {
-            let query = query.bind(record.fingerprint.0.to_vec()).bind(request);
-            query.bind(record.begun.0).bind(record.until.0).bind(dead_before.0)
-        }
-        Change::End { end, .. } => ended(query.bind(request), end)?,
-        Change::Forget { .. } => query.bind(request),
-    })
-}
-
-fn ended(query: Query, end: &End) -> Result<Query, sqlx::Error> {
-    let End::Answered(answer) = end else {
-        let (none, no_text, no_bytes) = (None::<i64>, None::<String>, None::<Vec<u8>>);
-        return Ok(query.bind("interrupted").bind(none).bind(no_text.clone()).bind(no_text).bind(no_bytes));
-    };
-    let headers =
-        serde_json::to_string(&answer.headers).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
-    let (kept, body) = match &answer.body {
-        Body::Whole(bytes) => ("whole", Some(bytes.to_vec())),
-        Body::Streamed => ("streamed", None),
-        Body::TooLarge => ("too_large", None),
-    };
-    Ok(query.bind("answered").bind(i64::from(answer.status)).bind(headers).bind(kept).bind(body))
-}
-
-fn record(row: &SqliteRow) -> Result<Record, sqlx::Error> {
-    let end = match row.try_get::<Option<&str>, _>("ended")? {
-        None => None,
-        Some("answered") => Some(End::Answered(answer(row)?)),
-        Some(_) => Some(End::Interrupted),
-    };
-    Ok(Record {
-        fingerprint: Fingerprint(bytes(row, "fingerprint")?),
-        request: RequestId::from_bytes(bytes(row, "request")?),
-        begun: Timestamp(row.try_get("begun_at")?),
-        until: Timestamp(row.try_get("until")?),
-        end,
-    })
-}
-
-fn answer(row: &SqliteRow) -> Result<Answer, sqlx::Error> {
-    let body = match row.try_get("kept")? {
-        "whole" => Body::Whole(Bytes::from(row.try_get::<Vec<u8>, _>("body")?)),
-        "streamed" => Body::Streamed,
-        _ => Body::TooLarge,
-    };
-    Ok(Answer {
-        status: row.try_get("status")?,
-        headers: serde_json::from_str(row.try_get("headers")?).map_err(decode)?,
-        body,
-    })
-}
-
-fn bytes<const N: usize>(row: &SqliteRow, column: &str) -> Result<[u8; N], sqlx::Error> {
-    row.try_get::<&[u8], _>(column)?.try_into().map_err(decode)
-}
-
-fn decode(error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
-    sqlx::Error::Decode(Box::new(error))
 }

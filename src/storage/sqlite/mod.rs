@@ -3,7 +3,6 @@
 mod answers;
 mod archive;
 mod journal;
-mod key_rows;
 mod keys;
 mod records;
 mod restore;

@@ -1,9 +1,14 @@
 //! The journal on disk.
 
 mod books;
+#[path = "../../../tests/postgres/cluster.rs"]
+mod cluster;
 mod crash;
 mod faults;
+mod hot;
 mod keys;
+mod postgres;
+mod replicas;
 mod restart;
 
 use std::future::poll_fn;

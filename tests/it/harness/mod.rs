@@ -2,6 +2,9 @@
 //! that `make test-tools` installs.
 
 mod answer;
+#[path = "../../postgres/cluster.rs"]
+#[expect(dead_code, reason = "only the library's tests cut connections")]
+pub(crate) mod cluster;
 pub(crate) mod managed;
 mod process;
 pub(crate) mod tools;

@@ -55,7 +55,7 @@ impl Folder {
 
     /// Starts a server on a free port and waits until it is ready.
     pub(crate) fn serve(&self) -> Process {
-        Folder::start(self.stint("serve"))
+        self.serve_by(self.stint("serve"))
     }
 
     /// The same, where the disk's errors are told to the server instead of ending it: writing beyond a limit on the size
@@ -73,10 +73,11 @@ impl Folder {
                 None => command.env_remove(name),
             };
         }
-        Folder::start(command)
+        self.serve_by(command)
     }
 
-    fn start(mut command: Command) -> Process {
+    /// The same, as this command says.
+    pub(crate) fn serve_by(&self, mut command: Command) -> Process {
         command.env("STINT_LISTEN", "127.0.0.1:0").env("STINT_LOG", "info").stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let base = address(&mut child);

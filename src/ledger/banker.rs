@@ -1,0 +1,258 @@
+//! Gets slices for those who wait, and hands back what is idle: one exchange with the bank at a time, for all who came
+//! during the last one.
+
+use std::collections::HashMap;
+use std::sync::Weak;
+
+use tokio::time::{Duration, Instant, sleep, timeout};
+
+use super::lease::{Balance, Epoch, Purse};
+use super::ledger::Inner;
+use super::share::{Item, Verdict, Want, decide};
+use super::sharing::{Sharing, Waiting, What};
+use super::{Accounts, JournalError, Ledger, LedgerError, Need, Refused};
+
+/// How many requests one exchange serves.
+const WANTS_MAX: usize = 2048;
+/// How many slices are handed back in one exchange.
+const BACK_MAX: usize = 512;
+/// How long those who wait for others to hand something back do, before they look again.
+const AGAIN: Duration = Duration::from_millis(5);
+/// How long it waits after the bank failed.
+const AFTER_FAILURE: Duration = Duration::from_millis(200);
+/// How long others have for it.
+const RECALL_MAX: Duration = Duration::from_millis(1_000);
+/// How long one exchange may take.
+const EXCHANGE_MAX: Duration = Duration::from_secs(3);
+
+pub(super) struct Banker {
+    pub(super) ledger: Weak<Inner>,
+    pub(super) sharing: std::sync::Arc<Sharing>,
+}
+
+/// Why the banker looks up.
+enum Why {
+    Asked,
+    Idle,
+    Done,
+}
+
+/// What one exchange is about.
+#[derive(Default)]
+struct Round {
+    purses: Vec<Purse>,
+    items: Vec<Item>,
+    places: HashMap<Purse, usize>,
+}
+
+impl Round {
+    /// The place of a purse in it; the replica's own slice is frozen at what is used.
+    fn place(&mut self, accounts: &mut Accounts, purse: &Purse, max: u64, keeps: Option<u64>) -> usize {
+        if let Some(at) = self.places.get(purse) {
+            return *at;
+        }
+        let at = self.purses.len();
+        let used = accounts.freeze(purse, keeps.unwrap_or(0));
+        self.items.push(Item { used, max, keeps });
+        self.purses.push(purse.clone());
+        self.places.insert(purse.clone(), at);
+        at
+    }
+}
+
+impl Banker {
+    /// Runs until nothing will be written any more.
+    pub(super) async fn run(self) {
+        let mut waiting: Vec<Waiting> = Vec::new();
+        loop {
+            let why = self.why(!waiting.is_empty()).await;
+            let Some(inner) = self.ledger.upgrade() else { return };
+            let ledger = Ledger { inner };
+            let back = match why {
+                Why::Done => return,
+                Why::Asked => self.recalled(&ledger),
+                Why::Idle => ledger.accounts().idle(self.sharing.replicas()),
+            };
+            waiting.extend(self.sharing.take(WANTS_MAX.saturating_sub(waiting.len())));
+            waiting.retain(|one| !one.is_given_up());
+            let mut parts = back.chunks(BACK_MAX);
+            let first = parts.next().unwrap_or_default();
+            if !waiting.is_empty() || !first.is_empty() {
+                waiting = self.round(&ledger, waiting, first).await;
+            }
+            for part in parts {
+                waiting = self.round(&ledger, waiting, part).await;
+            }
+        }
+    }
+
+    async fn why(&self, is_waited_for: bool) -> Why {
+        if self.sharing.is_asked() && !is_waited_for {
+            return Why::Asked;
+        }
+        tokio::select! {
+            () = self.sharing.done.cancelled() => Why::Done,
+            () = self.sharing.arrived.notified() => Why::Asked,
+            () = self.sharing.tick.notified() => Why::Idle,
+            () = sleep(AGAIN), if is_waited_for => Why::Asked,
+        }
+    }
+
+    /// All slices of those accounts that others ask for; what is not used of them is to be handed back.
+    fn recalled(&self, ledger: &Ledger) -> Vec<(Purse, u64, u64)> {
+        let recalls = self.sharing.take_recalls();
+        let replicas = self.sharing.replicas();
+        let mut accounts = ledger.accounts();
+        let mut back = match recalls.all {
+            true => accounts.slices(None, replicas),
+            false => recalls.accounts.iter().flat_map(|of| accounts.slices(Some(of), replicas)).collect(),
+        };
+        drop(accounts);
+        back.iter_mut().for_each(|(.., keeps)| *keeps = 0);
+        back
+    }
+
+    /// One exchange. Those who still wait afterwards come out.
+    async fn round(
+        &self,
+        ledger: &Ledger,
+        waiting: Vec<Waiting>,
+        back: &[(Purse, u64, u64)],
+    ) -> Vec<Waiting> {
+        let (epoch, mut round) = (self.sharing.epoch(), Round::default());
+        let (wants, mut waiting) = self.wants(ledger, &mut round, waiting);
+        {
+            let mut accounts = ledger.accounts();
+            for (purse, max, keeps) in back {
+                round.place(&mut accounts, purse, *max, Some(*keeps));
+            }
+        }
+        if round.purses.is_empty() {
+            return waiting;
+        }
+        match self.exchange(epoch, &round, &wants).await {
+            Ok((balances, verdicts)) => self.apply(ledger, epoch, &round, &balances, &verdicts, waiting),
+            Err(error) => {
+                if error.is_lease_over() {
+                    self.sharing.over.notify_one();
+                    waiting.drain(..).for_each(|one| one.refuse(Refused::NoLease));
+                } else {
+                    tracing::warn!(%error, "no slices of the limits are to be had; trying again");
+                    sleep(AFTER_FAILURE).await;
+                }
+                let now = Instant::now();
+                let (late, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|one| one.until <= now);
+                late.into_iter().for_each(|one| one.refuse(Refused::NoLease));
+                waiting
+            }
+        }
+    }
+
+    /// Serves who can be served already; what the others need.
+    fn wants(&self, ledger: &Ledger, round: &mut Round, waiting: Vec<Waiting>) -> (Vec<Want>, Vec<Waiting>) {
+        let now = Instant::now();
+        let (mut wants, mut left) = (Vec::new(), Vec::new());
+        for one in waiting {
+            let Some((one, needs)) = attempt(ledger, one) else { continue };
+            let mut accounts = ledger.accounts();
+            let needs = needs.iter().map(|need| {
+                let at = round.place(&mut accounts, &need.purse, need.max, None);
+                (at, need.shortfall.needed.size())
+            });
+            let may_wait = one.until > now && one.recalled.is_none_or(|since| since + RECALL_MAX > now);
+            let only_looks = matches!(one.what, What::Gather(..));
+            let (needs, has_recalled) = (needs.collect(), one.recalled.is_some());
+            wants.push(Want { needs, has_recalled, may_wait, only_looks });
+            left.push(one);
+        }
+        (wants, left)
+    }
+
+    async fn exchange(
+        &self,
+        epoch: Epoch,
+        round: &Round,
+        wants: &[Want],
+    ) -> Result<(Vec<Balance>, Vec<Verdict>), JournalError> {
+        let mut verdicts = Vec::new();
+        let decision = Box::new(|balances: &[Balance]| {
+            let (orders, told) = decide(&round.items, wants, balances);
+            verdicts = told;
+            orders
+        });
+        let exchanged = timeout(EXCHANGE_MAX, self.sharing.bank.exchange(epoch, &round.purses, decision));
+        let balances =
+            exchanged.await.unwrap_or_else(|_| Err(JournalError::new("the bank took too long")))?;
+        Ok((balances, verdicts))
+    }
+
+    /// Takes over the slices, and serves those for whom they were cut before anybody else can use them.
+    fn apply(
+        &self,
+        ledger: &Ledger,
+        epoch: Epoch,
+        round: &Round,
+        balances: &[Balance],
+        verdicts: &[Verdict],
+        waiting: Vec<Waiting>,
+    ) -> Vec<Waiting> {
+        let mut accounts = ledger.accounts();
+        // A life that ended meanwhile took its slices with it.
+        if self.sharing.epoch() == epoch {
+            for (purse, balance) in round.purses.iter().zip(balances) {
+                accounts.hear(purse, balance, true);
+            }
+        }
+        drop(accounts);
+        let now = Instant::now();
+        let mut left = Vec::new();
+        for (mut one, verdict) in waiting.into_iter().zip(verdicts) {
+            let Some((back, needs)) = attempt(ledger, one) else { continue };
+            if *verdict == Verdict::Refused {
+                back.refuse(shortfall(needs));
+                continue;
+            }
+            one = back;
+            if *verdict == Verdict::Recalled {
+                one.recalled = Some(now);
+            }
+            left.push(one);
+        }
+        left
+    }
+}
+
+/// Does what somebody waits for and says so to them; else gives it back with what it still needs.
+fn attempt(ledger: &Ledger, one: Waiting) -> Option<(Waiting, Vec<Need>)> {
+    let Waiting { what, until, recalled } = one;
+    let back = |what, needs| Some((Waiting { what, until, recalled }, needs));
+    match what {
+        What::Reserve(claim, answer) => match ledger.reserve(claim.clone()) {
+            Err(Refused::Needs(needs)) => back(What::Reserve(claim, answer), needs),
+            // If nobody waits any more, the reservation is dropped, which resolves it.
+            done => {
+                drop(answer.send(done));
+                None
+            }
+        },
+        What::Extend(extend, answer) => match ledger.try_extend(&extend) {
+            Err(LedgerError::Refused(Refused::Needs(needs))) => back(What::Extend(extend, answer), needs),
+            done => {
+                drop(answer.send(done));
+                None
+            }
+        },
+        What::Gather(account, about, answer) => {
+            let needs = ledger.accounts().all_of(&account, &about, ledger.now());
+            back(What::Gather(account, about, answer), needs)
+        }
+    }
+}
+
+/// The first limit that has no room.
+fn shortfall(needs: Vec<Need>) -> Refused {
+    let least = needs
+        .into_iter()
+        .min_by_key(|need| need.shortfall.left.size().saturating_sub(need.shortfall.needed.size()));
+    least.map_or(Refused::NoLease, |need| Refused::Shortfall(need.shortfall))
+}

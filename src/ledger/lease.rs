@@ -1,0 +1,126 @@
+//! What replicas that share accounts want of the bank that hands out slices of their limits.
+//!
+//! A slice is what one replica may have spent and reserved under one limit in one window. What is handed out of a limit
+//! never passes it, so a replica that keeps to its slices asks nobody before it admits a request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::units::{Facet, Timestamp, Unit, Window};
+
+use super::{AccountId, Journal, JournalError};
+
+/// One limit in one window, from which slices are cut.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Purse {
+    /// Whose limit.
+    pub account: AccountId,
+    /// On which of its requests.
+    pub facet: Facet,
+    /// What it counts.
+    pub unit: Unit,
+    /// Over what time.
+    pub window: Window,
+    /// When this window began.
+    pub begins: Timestamp,
+    /// When it ends; never, for a limit on all time.
+    pub ends: Option<Timestamp>,
+}
+
+/// How a purse stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// All that was handed out: living replicas' slices, and what dead ones really used.
+    pub granted: u64,
+    /// The asking replica's part of that.
+    pub slice: u64,
+    /// Other living replicas' parts.
+    pub others: u64,
+    /// True where others were asked to hand back what they do not use, and have not answered yet.
+    pub is_awaited: bool,
+    /// How many replicas live.
+    pub replicas: u64,
+}
+
+/// What is to become of a purse.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Order {
+    /// The asking replica's slice from now on.
+    pub slice: u64,
+    /// True where that has nothing in it that it does not use.
+    pub is_tight: bool,
+    /// True where others are to hand back what they do not use.
+    pub recalls: bool,
+}
+
+/// One life of one replica. A replica whose lease has run out gets another epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch(pub i64);
+
+/// A replica's right to hold slices, while it is renewed.
+pub struct Lease {
+    /// Which life this is.
+    pub epoch: Epoch,
+    /// The journal as this life may write it: once it is over, it can write nothing any more.
+    pub journal: Arc<dyn Journal>,
+    /// How long it lasts without being renewed.
+    pub lasts: Duration,
+    /// The bank's clock.
+    pub now: Timestamp,
+}
+
+/// What is told when a lease is renewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// The bank's clock.
+    pub now: Timestamp,
+    /// How many replicas live.
+    pub replicas: u64,
+    /// How purses stand that have changed.
+    pub purses: Vec<(Purse, Balance)>,
+}
+
+/// What one replica, or the operator, lets all of them know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Hand back what you do not use of this account's purses.
+    Recall(AccountId),
+    /// Accounts and their limits are others now.
+    Terms,
+    /// Keys are others now.
+    Keys,
+    /// Something may have been missed: the connection was lost for a while.
+    Unknown,
+}
+
+/// Says what is to become of purses, given how they stand.
+pub type Decide<'a> = Box<dyn FnOnce(&[Balance]) -> Vec<Order> + Send + 'a>;
+
+/// Hands out slices. A call that failed may have had its effect; the next one says how things are.
+pub trait Bank: Send + Sync {
+    /// Begins a life, after burying the dead.
+    fn register(&self) -> BoxFuture<'_, Result<Lease, JournalError>>;
+
+    /// Goes on with it.
+    fn renew(&self, epoch: Epoch) -> BoxFuture<'_, Result<News, JournalError>>;
+
+    /// Looks at purses and changes them as decided, at one moment. Says how they stand then.
+    fn exchange<'a>(
+        &'a self,
+        epoch: Epoch,
+        purses: &'a [Purse],
+        decide: Decide<'a>,
+    ) -> BoxFuture<'a, Result<Vec<Balance>, JournalError>>;
+
+    /// Ends lives whose leases have run out: posts what they left open, and gives back what they did not use. Says how
+    /// many there were.
+    fn bury(&self) -> BoxFuture<'_, Result<usize, JournalError>>;
+
+    /// Ends a life of one's own in the same way.
+    fn retire(&self, epoch: Epoch) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Waits for the next change that others let us know of.
+    fn changed(&self, epoch: Epoch) -> BoxFuture<'_, Change>;
+}

@@ -1,0 +1,232 @@
+//! What a ledger knows of its lease, and who waits for slices.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::WorstCase;
+use crate::tenant::Terms;
+use crate::units::{RequestId, Timestamp};
+
+use super::lease::{Bank, Epoch, Lease};
+use super::queue::Answer;
+use super::{About, AccountId, Change, Claim, LedgerError, Refused, Reservation};
+
+/// This part of a lease is not used: clocks run at slightly different speeds, and packets take their time.
+const MARGIN: u32 = 5;
+
+/// The ledger's side of sharing its accounts.
+pub(super) struct Sharing {
+    pub(super) bank: Arc<dyn Bank>,
+    state: Mutex<State>,
+    waiting: Mutex<VecDeque<Waiting>>,
+    recalls: Mutex<Recalls>,
+    /// Somebody waits.
+    pub(super) arrived: Notify,
+    /// Somebody was told that the lease is over.
+    pub(super) over: Notify,
+    /// The keeper has looked around; what is idle may be handed back.
+    pub(super) tick: Notify,
+    /// Nothing will be written any more.
+    pub(super) done: CancellationToken,
+}
+
+#[derive(Debug)]
+struct State {
+    epoch: Epoch,
+    lasts: Duration,
+    /// Past it, nothing is reserved.
+    deadline: Instant,
+    /// The bank's clock, at a moment of ours.
+    clock: (Instant, Timestamp),
+    replicas: u64,
+    terms: Vec<Terms>,
+}
+
+/// Whose slices others asked for.
+#[derive(Debug, Default)]
+pub(super) struct Recalls {
+    pub(super) accounts: HashSet<AccountId>,
+    /// True where it may be anybody's.
+    pub(super) all: bool,
+}
+
+/// So many accounts are remembered one by one.
+const RECALLS_MAX: usize = 1024;
+
+/// A request that waits for slices.
+pub(super) struct Waiting {
+    pub(super) what: What,
+    pub(super) until: Instant,
+    /// When the others were asked to hand back what they do not use.
+    pub(super) recalled: Option<Instant>,
+}
+
+/// What it waits to do.
+pub(super) enum What {
+    Reserve(Claim, oneshot::Sender<Result<Reservation, Refused>>),
+    Extend(Extend, oneshot::Sender<Result<Option<Answer>, LedgerError>>),
+    /// Nothing, but to know what there is once the others have handed back what they do not use.
+    Gather(AccountId, About, oneshot::Sender<()>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Extend {
+    pub(super) id: RequestId,
+    pub(super) more: WorstCase,
+    pub(super) model: Option<Arc<str>>,
+}
+
+impl Sharing {
+    /// `asked` is a moment before the bank was asked for the lease.
+    pub(super) fn new(bank: Arc<dyn Bank>, lease: &Lease, asked: Instant, terms: Vec<Terms>) -> Sharing {
+        let state = State {
+            epoch: lease.epoch,
+            lasts: lease.lasts,
+            deadline: deadline(asked, lease.lasts),
+            clock: (asked, lease.now),
+            replicas: 1,
+            terms,
+        };
+        Sharing {
+            bank,
+            state: Mutex::new(state),
+            waiting: Mutex::default(),
+            recalls: Mutex::default(),
+            arrived: Notify::new(),
+            over: Notify::new(),
+            tick: Notify::new(),
+            done: CancellationToken::new(),
+        }
+    }
+
+    /// Never held together with another lock.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn lasts(&self) -> Duration {
+        self.state().lasts
+    }
+
+    /// What was declared last.
+    pub(super) fn terms(&self) -> Vec<Terms> {
+        self.state().terms.clone()
+    }
+
+    pub(super) fn epoch(&self) -> Epoch {
+        self.state().epoch
+    }
+
+    pub(super) fn replicas(&self) -> u64 {
+        self.state().replicas
+    }
+
+    /// The bank's time, by our monotonic clock since it was last told.
+    pub(super) fn now(&self) -> Timestamp {
+        let (at, now) = self.state().clock;
+        now + at.elapsed()
+    }
+
+    /// Whether anything may be reserved.
+    pub(super) fn is_held(&self) -> bool {
+        Instant::now() < self.state().deadline
+    }
+
+    pub(super) fn renewed(&self, asked: Instant, now: Timestamp, replicas: u64) {
+        let mut state = self.state();
+        state.deadline = deadline(asked, state.lasts);
+        (state.clock, state.replicas) = ((asked, now), replicas);
+    }
+
+    pub(super) fn begun(&self, asked: Instant, lease: &Lease) {
+        let mut state = self.state();
+        (state.epoch, state.lasts) = (lease.epoch, lease.lasts);
+        (state.deadline, state.clock) = (deadline(asked, lease.lasts), (asked, lease.now));
+    }
+
+    pub(super) fn declared(&self, terms: Vec<Terms>) {
+        self.state().terms = terms;
+    }
+
+    pub(super) fn wait(&self, what: What, patience: Duration) {
+        let waiting = Waiting { what, until: Instant::now() + patience, recalled: None };
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back(waiting);
+        self.arrived.notify_one();
+    }
+
+    /// The first so many who wait.
+    pub(super) fn take(&self, most: usize) -> Vec<Waiting> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let size = waiting.len().min(most);
+        waiting.drain(..size).collect()
+    }
+
+    /// Whether there is something to do at once.
+    pub(super) fn is_asked(&self) -> bool {
+        let recalls = self.recalls();
+        let is_recalled = recalls.all || !recalls.accounts.is_empty();
+        drop(recalls);
+        is_recalled || !self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Hears what others ask for, until nothing will be written any more.
+    pub(super) async fn listen(self: Arc<Self>) {
+        // What was missed before one listened for the first time was nothing to one who held nothing.
+        let mut is_new = true;
+        loop {
+            let change = tokio::select! {
+                () = self.done.cancelled() => return,
+                change = self.bank.changed(self.epoch()) => change,
+            };
+            if std::mem::take(&mut is_new) && change == Change::Unknown {
+                continue;
+            }
+            let mut recalls = self.recalls();
+            match change {
+                Change::Recall(account) if recalls.accounts.len() < RECALLS_MAX => {
+                    recalls.accounts.insert(account);
+                }
+                Change::Recall(_) | Change::Unknown => recalls.all = true,
+                Change::Terms | Change::Keys => continue,
+            }
+            drop(recalls);
+            self.arrived.notify_one();
+        }
+    }
+
+    pub(super) fn take_recalls(&self) -> Recalls {
+        std::mem::take(&mut *self.recalls())
+    }
+
+    fn recalls(&self) -> MutexGuard<'_, Recalls> {
+        self.recalls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn deadline(asked: Instant, lasts: Duration) -> Instant {
+    asked + lasts - lasts / MARGIN
+}
+
+impl Waiting {
+    /// True where nobody waits any more.
+    pub(super) fn is_given_up(&self) -> bool {
+        match &self.what {
+            What::Reserve(_, answer) => answer.is_closed(),
+            What::Extend(_, answer) => answer.is_closed(),
+            What::Gather(.., answer) => answer.is_closed(),
+        }
+    }
+
+    pub(super) fn refuse(self, refused: Refused) {
+        // Nobody may be waiting any more.
+        match self.what {
+            What::Reserve(_, answer) => drop(answer.send(Err(refused))),
+            What::Extend(_, answer) => drop(answer.send(Err(refused.into()))),
+            What::Gather(.., answer) => drop(answer.send(())),
+        }
+    }
+}

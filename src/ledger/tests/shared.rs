@@ -1,0 +1,216 @@
+//! Three machines that share their accounts through slices admit what one machine would, under a bank that is a plain
+//! table here: it agrees with the same plain list that a single machine agrees with.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::ledger::lease::{Balance, Purse};
+use crate::ledger::share::{Item, Verdict, Want, decide};
+use crate::ledger::{Accounts, Amounts, Claim, IfAbandoned, Need, Refused};
+use crate::units::{Count, RequestId, Timestamp};
+
+use super::model::{Model, Row, about, amounts, key, terms};
+use super::{NOW, detail, worst};
+
+const MACHINES: usize = 3;
+
+#[derive(Debug, Clone)]
+enum Op {
+    Reserve { on: usize, key: usize, about: usize, nanos: u64, tokens: u64 },
+    Settle { which: usize, share: u64 },
+    Void { which: usize },
+    HandBack { on: usize },
+    Kill { on: usize },
+    Wait { seconds: u64 },
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let (on, which) = (0..MACHINES, 0..12usize);
+    prop_oneof![
+        8 => (on.clone(), 0..30usize, 0..12usize, 0..30u64, 0..60u64)
+            .prop_map(|(on, key, about, nanos, tokens)| Op::Reserve { on, key, about, nanos, tokens }),
+        3 => (which.clone(), 0..=4u64).prop_map(|(which, share)| Op::Settle { which, share }),
+        1 => which.prop_map(|which| Op::Void { which }),
+        1 => on.clone().prop_map(|on| Op::HandBack { on }),
+        1 => on.prop_map(|on| Op::Kill { on }),
+        1 => (0..2000u64).prop_map(|seconds| Op::Wait { seconds }),
+    ]
+}
+
+/// One purse of the bank.
+#[derive(Debug, Clone, Default)]
+struct Handed {
+    max: u64,
+    slices: [u64; MACHINES],
+    used_by_the_dead: u64,
+}
+
+struct World {
+    machines: Vec<Accounts>,
+    bank: BTreeMap<Purse, Handed>,
+    model: Model,
+    /// On which machine each row of the model is.
+    homes: Vec<usize>,
+    now: Timestamp,
+}
+
+fn machine() -> Accounts {
+    let mut machine = Accounts::default();
+    machine.share();
+    machine.declare(&terms());
+    machine
+}
+
+impl World {
+    fn new() -> World {
+        let machines = (0..MACHINES).map(|_| machine()).collect();
+        World { machines, bank: BTreeMap::new(), model: Model::default(), homes: Vec::new(), now: NOW }
+    }
+
+    fn balance(&self, purse: &Purse, on: usize) -> Balance {
+        let handed = &self.bank[purse];
+        let all: u64 = handed.slices.iter().sum();
+        let slice = handed.slices[on];
+        let (granted, others) = (all + handed.used_by_the_dead, all - slice);
+        Balance { granted, slice, others, is_awaited: false, replicas: MACHINES as u64 }
+    }
+
+    /// One exchange of one machine.
+    fn exchange(&mut self, on: usize, purses: &[(Purse, u64)], keeps: Option<u64>, want: &[Want]) -> bool {
+        let machine = &mut self.machines[on];
+        let items: Vec<Item> = purses
+            .iter()
+            .map(|(purse, max)| Item { used: machine.freeze(purse, keeps.unwrap_or(0)), max: *max, keeps })
+            .collect();
+        for (purse, max) in purses {
+            self.bank.entry(purse.clone()).or_default().max = *max;
+        }
+        let balances: Vec<Balance> = purses.iter().map(|(purse, _)| self.balance(purse, on)).collect();
+        let (orders, verdicts) = decide(&items, want, &balances);
+        for ((purse, _), order) in purses.iter().zip(orders) {
+            self.bank.get_mut(purse).unwrap().slices[on] = order.slice;
+            let balance = self.balance(purse, on);
+            self.machines[on].hear(purse, &balance, true);
+        }
+        verdicts.iter().all(|verdict| *verdict == Verdict::Granted)
+    }
+
+    /// Gets what is needed, from the others too.
+    fn get(&mut self, on: usize, needs: &[Need]) -> bool {
+        let purses: Vec<(Purse, u64)> = needs.iter().map(|need| (need.purse.clone(), need.max)).collect();
+        let wanted = needs.iter().enumerate().map(|(at, need)| (at, need.shortfall.needed.size()));
+        let want = |has_recalled| Want {
+            needs: wanted.clone().collect(),
+            has_recalled,
+            may_wait: true,
+            only_looks: false,
+        };
+        if self.exchange(on, &purses, None, &[want(false)]) {
+            return true;
+        }
+        for other in (0..MACHINES).filter(|other| *other != on) {
+            self.exchange(other, &purses, Some(0), &[]);
+        }
+        self.exchange(on, &purses, None, &[want(true)])
+    }
+
+    fn reserve(&mut self, on: usize, claim: &Claim) -> bool {
+        for _ in 0..4 {
+            match self.machines[on].reserve(claim.clone()) {
+                Ok(_) => return true,
+                Err(Refused::Needs(needs)) => {
+                    if !self.get(on, &needs) {
+                        return false;
+                    }
+                }
+                Err(_) => return false,
+            }
+        }
+        panic!("it was granted and does not fit");
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match *op {
+            Op::Wait { seconds } => self.now = self.now + Duration::from_secs(seconds),
+            Op::Reserve { on, key: number, about: other, nanos, tokens } => {
+                let (account, about, id, now) = (key(number), about(other), RequestId::new(), self.now);
+                let held = Amounts { requests: Count::ONE, ..amounts(nanos, tokens) };
+                let fits = self.model.fits(&account, &about, held, None, now);
+                let (prices, if_abandoned) = (None, IfAbandoned::PostWhole);
+                let (expires, worst) = (now + Duration::from_secs(3600), worst(nanos, tokens));
+                let row = Row::new(account.clone(), about.clone(), id, now, held);
+                let claim = Claim { account, id, about, worst, prices, if_abandoned, now, expires };
+                assert_eq!(self.reserve(on, &claim), fits);
+                if fits {
+                    self.model.0.push(row);
+                    self.homes.push(on);
+                }
+            }
+            Op::Settle { which, share } => {
+                if let Some(at) = self.open(which) {
+                    let row = &mut self.model.0[at];
+                    let spent = amounts(row.held.money.0 * share / 4, row.held.thinking.0 * share / 4);
+                    row.spent = Some(Amounts { requests: Count::ONE, ..spent });
+                    self.machines[self.homes[at]].settle(row.id, spent, detail(), self.now).unwrap();
+                }
+            }
+            Op::Void { which } => {
+                if let Some(at) = self.open(which) {
+                    self.model.0[at].spent = Some(Amounts::ZERO);
+                    self.machines[self.homes[at]].void(self.model.0[at].id, self.now).unwrap();
+                }
+            }
+            Op::HandBack { on } => {
+                for (purse, max, keeps) in self.machines[on].idle(MACHINES as u64) {
+                    self.exchange(on, &[(purse, max)], Some(keeps), &[]);
+                }
+            }
+            Op::Kill { on } => self.kill(on),
+        }
+    }
+
+    fn open(&self, which: usize) -> Option<usize> {
+        let open: Vec<usize> =
+            (0..self.model.0.len()).filter(|at| self.model.0[*at].spent.is_none()).collect();
+        open.get(which % open.len().max(1)).copied()
+    }
+
+    /// What it left open was never sent; what it used stays handed out, the rest goes back.
+    fn kill(&mut self, on: usize) {
+        for (row, _) in self.model.0.iter_mut().zip(&self.homes).filter(|(_, home)| **home == on) {
+            if row.spent.is_none() {
+                row.spent = Some(Amounts::ZERO);
+                self.machines[on].abandon(row.id, self.now).unwrap();
+            }
+        }
+        for (purse, handed) in &mut self.bank {
+            let used = self.machines[on].freeze(purse, 0);
+            handed.used_by_the_dead += used.min(handed.slices[on]);
+            handed.slices[on] = 0;
+        }
+        self.machines[on] = machine();
+    }
+
+    fn check(&self) {
+        for (purse, handed) in &self.bank {
+            let granted = handed.slices.iter().sum::<u64>() + handed.used_by_the_dead;
+            assert!(granted <= handed.max, "{granted} of {purse:?} {}", handed.max);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    /// LB-25, shared: the same requests are admitted as if there was one machine, and no more is ever handed out than
+    /// there is.
+    #[test]
+    fn machines_that_share_agree_with_a_plain_list(ops in prop::collection::vec(op(), 0..160)) {
+        let mut world = World::new();
+        for op in &ops {
+            world.apply(op);
+            world.check();
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The end of a replica's life: what it left open is posted, and what it did not use goes back.
+
+use sqlx::{PgConnection, Row};
+
+use crate::ledger::{Entry, Epoch};
+use crate::units::Timestamp;
+
+use super::journal::insert;
+use super::rows::{UNRESOLVED, dispatched};
+
+/// One whose lease has run out. Nobody else buries it meanwhile, and its own transactions have ended.
+pub(super) async fn dead(connection: &mut PgConnection) -> Result<Option<Epoch>, sqlx::Error> {
+    let statement = "\
+        SELECT epoch FROM replicas WHERE NOT is_over AND expires_at < clock_timestamp() \
+        ORDER BY epoch LIMIT 1 FOR UPDATE SKIP LOCKED";
+    Ok(sqlx::query_scalar(statement).fetch_optional(connection).await?.map(Epoch))
+}
+
+/// One's own, where it is not over yet.
+pub(super) async fn own(connection: &mut PgConnection, epoch: Epoch) -> Result<bool, sqlx::Error> {
+    let statement = "SELECT 1 FROM replicas WHERE epoch = $1 AND NOT is_over FOR UPDATE";
+    Ok(sqlx::query(statement).bind(epoch.0).fetch_optional(connection).await?.is_some())
+}
+
+/// Ends a life, whose row is locked.
+pub(super) async fn bury(
+    connection: &mut PgConnection,
+    epoch: Epoch,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let over = sqlx::query("UPDATE replicas SET is_over = TRUE WHERE epoch = $1").bind(epoch.0);
+    over.execute(&mut *connection).await?;
+    let rows = sqlx::query(UNRESOLVED).bind(Some(epoch.0)).fetch_all(&mut *connection).await?;
+    let mut posted = Vec::new();
+    for row in &rows {
+        posted.push(Entry::posted(dispatched(row)?, now));
+    }
+    insert(connection, Some(epoch.0), &posted).await?;
+    give_back(connection, epoch).await
+}
+
+async fn give_back(connection: &mut PgConnection, epoch: Epoch) -> Result<(), sqlx::Error> {
+    // In the order in which everybody locks them.
+    let lock = "SELECT p.id FROM purses p JOIN slices s ON s.purse = p.id WHERE s.epoch = $1 \
+                ORDER BY p.id FOR UPDATE OF p";
+    sqlx::query(lock).bind(epoch.0).fetch_all(&mut *connection).await?;
+    // A statement of its own: it sees what was committed when the locks were had. No window begins within a minute.
+    let give_back = "\
+        WITH mine AS MATERIALIZED ( \
+            SELECT account, model, end_user, tag, admitted_at - admitted_at % 60000 AS minute, \
+                   sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls, \
+                   sum(requests) AS requests \
+            FROM uses WHERE epoch = $1 GROUP BY 1, 2, 3, 4, 5), \
+        used AS ( \
+            SELECT s.purse, s.amount, coalesce(sum(CASE p.unit \
+                WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
+                WHEN 'tool_calls' THEN u.tool_calls ELSE 0 END), 0)::bigint AS used \
+            FROM slices s JOIN purses p ON p.id = s.purse LEFT JOIN mine u \
+              ON (u.account = p.account OR starts_with(u.account, p.account || '/')) \
+             AND u.minute >= p.begins AND (p.ends IS NULL OR u.minute < p.ends) \
+             AND CASE p.facet WHEN 'whole' THEN TRUE WHEN 'model' THEN u.model = p.name \
+                     WHEN 'user' THEN coalesce(u.end_user, '') = p.name ELSE u.tag = p.name END \
+            WHERE s.epoch = $1 GROUP BY 1, 2), \
+        gone AS (DELETE FROM slices WHERE epoch = $1) \
+        UPDATE purses p SET granted = greatest(0, p.granted - u.amount + u.used), changed_at = clock_timestamp() \
+        FROM used u WHERE p.id = u.purse";
+    sqlx::query(give_back).bind(epoch.0).execute(connection).await.map(drop)
+}
+
+/// Forgets purses whose windows ended long ago; no request takes that long.
+pub(super) async fn forget(connection: &mut PgConnection, now: Timestamp) -> Result<(), sqlx::Error> {
+    const LONG_AGO: i64 = 24 * 3600 * 1000;
+    let forget = sqlx::query("DELETE FROM purses WHERE ends < $1").bind(now.0.saturating_sub(LONG_AGO));
+    forget.execute(connection).await.map(drop)
+}
+
+/// The database's clock.
+pub(super) async fn clock(connection: &mut PgConnection) -> Result<Timestamp, sqlx::Error> {
+    let statement = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
+    let row = sqlx::query(statement).fetch_one(connection).await?;
+    Ok(Timestamp(row.try_get("now")?))
+}

@@ -1,0 +1,125 @@
+//! What replicas let each other know, over LISTEN and NOTIFY.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgListener, PgPool};
+
+use crate::ledger::{AccountId, Change, Epoch};
+
+use super::Postgres;
+
+/// The channel; its messages are a word, and for a recall who asks and whose purses.
+const CHANNEL: &str = "stint";
+
+/// How long a listener that lost its connection waits before it tries again.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// The changes that others let us know of, from now on.
+#[derive(Debug)]
+pub struct Changes {
+    pool: PgPool,
+    listener: Option<PgListener>,
+    /// Its own recalls are nothing to a replica.
+    own: Option<Epoch>,
+}
+
+impl Postgres {
+    /// Listens for changes: of terms and keys, and recalls.
+    pub fn listen(&self) -> Changes {
+        Changes { pool: self.pool.clone(), listener: None, own: None }
+    }
+
+    /// Lets everybody know of a change who listens.
+    pub async fn notify(&self, change: &Change) -> Result<(), crate::ledger::JournalError> {
+        let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(message(change, Epoch(0)));
+        sent.execute(&self.pool).await.map(drop).map_err(|source| self.failed(source))
+    }
+}
+
+impl Changes {
+    pub(super) fn of(pool: PgPool, own: Epoch) -> Changes {
+        Changes { pool, listener: None, own: Some(own) }
+    }
+
+    pub(super) fn is_of(&self, epoch: Epoch) -> bool {
+        self.own == Some(epoch)
+    }
+
+    /// The next one. May be dropped and called again; where the connection was lost, something may have been missed,
+    /// which is told once it is there again.
+    pub async fn next(&mut self) -> Change {
+        loop {
+            let Some(listener) = &mut self.listener else {
+                if self.connect().await.is_ok() {
+                    return Change::Unknown;
+                }
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            };
+            match listener.try_recv().await {
+                Ok(Some(notification)) => {
+                    if let Some(change) = read(notification.payload(), self.own) {
+                        return change;
+                    }
+                }
+                Ok(None) | Err(_) => self.listener = None,
+            }
+        }
+    }
+
+    async fn connect(&mut self) -> Result<(), sqlx::Error> {
+        let mut listener = PgListener::connect_with(&self.pool).await?;
+        listener.eager_reconnect(false);
+        listener.listen(CHANNEL).await?;
+        self.listener = Some(listener);
+        Ok(())
+    }
+}
+
+/// How a change is written.
+fn message(change: &Change, from: Epoch) -> String {
+    match change {
+        Change::Recall(account) => format!("recall {} {account}", from.0),
+        Change::Terms => "terms".to_owned(),
+        Change::Keys => "keys".to_owned(),
+        Change::Unknown => "unknown".to_owned(),
+    }
+}
+
+/// Nothing, where it is not for us.
+fn read(message: &str, own: Option<Epoch>) -> Option<Change> {
+    match message.split_once(' ') {
+        None => match message {
+            "terms" => Some(Change::Terms),
+            "keys" => Some(Change::Keys),
+            _ => Some(Change::Unknown),
+        },
+        Some((_, rest)) => {
+            let (from, account) = rest.split_once(' ')?;
+            let from = Epoch(from.parse().ok()?);
+            (own != Some(from)).then(|| Change::Recall(AccountId::new(account)))
+        }
+    }
+}
+
+/// Lets everybody know with the transaction that keys or terms have changed: it is heard when that is committed.
+pub(super) async fn keys_changed(connection: &mut sqlx::PgConnection) -> Result<(), sqlx::Error> {
+    let message = message(&Change::Keys, Epoch(0));
+    let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(message);
+    sent.execute(connection).await.map(drop)
+}
+
+/// Sends recalls with the transaction: they are heard when it is committed.
+pub(super) async fn recall(
+    connection: &mut sqlx::PgConnection,
+    from: Epoch,
+    accounts: impl Iterator<Item = &AccountId>,
+) -> Result<(), sqlx::Error> {
+    let messages: Vec<String> =
+        accounts.map(|account| message(&Change::Recall(account.clone()), from)).collect();
+    if messages.is_empty() {
+        return Ok(());
+    }
+    let statement = "SELECT pg_notify($1, message) FROM UNNEST($2::text[]) AS m (message)";
+    sqlx::query(statement).bind(CHANNEL).bind(messages).execute(connection).await.map(drop)
+}

@@ -1,0 +1,119 @@
+//! The ledger's journal in PostgreSQL.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use sqlx::PgConnection;
+
+use crate::ledger::{Dispatched, Entry, Epoch, Journal, JournalError, Spent, Usage, UsageQuery};
+use crate::units::Timestamp;
+
+use super::Postgres;
+use super::rows::{
+    BALANCES, SPENT, UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered,
+    insert_resolved, spent,
+};
+use super::usage::usage;
+
+/// The journal in a PostgreSQL database, as one replica writes it.
+#[derive(Debug)]
+pub struct PostgresJournal {
+    database: Arc<Postgres>,
+    epoch: Option<i64>,
+}
+
+impl PostgresJournal {
+    /// The journal of that database, for one that shares the accounts with nobody.
+    pub fn new(database: Arc<Postgres>) -> PostgresJournal {
+        PostgresJournal { database, epoch: None }
+    }
+
+    /// The same, for one life of a replica. When that is over, nothing can be appended any more.
+    pub(super) fn of(database: Arc<Postgres>, epoch: Epoch) -> PostgresJournal {
+        PostgresJournal { database, epoch: Some(epoch.0) }
+    }
+
+    async fn insert(&self, entries: &[Entry]) -> Result<(), JournalError> {
+        let failed = |source| self.database.failed(source);
+        let mut transaction = self.database.pool.begin().await.map_err(failed)?;
+        if let Some(epoch) = self.epoch
+            && !is_alive(&mut transaction, Epoch(epoch)).await.map_err(failed)?
+        {
+            return Err(JournalError::lease_over());
+        }
+        insert(&mut transaction, self.epoch, entries).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)
+    }
+}
+
+/// Whether a life goes on; if so, nobody ends it before this transaction ends.
+pub(super) async fn is_alive(connection: &mut PgConnection, epoch: Epoch) -> Result<bool, sqlx::Error> {
+    // Weak enough for renewals, which do not touch the key; a burial waits for it.
+    let statement = "SELECT 1 FROM replicas WHERE epoch = $1 AND NOT is_over FOR KEY SHARE";
+    let alive = sqlx::query(statement).bind(epoch.0).fetch_optional(connection).await?;
+    Ok(alive.is_some())
+}
+
+/// Inserts all of these, where they are not there yet.
+pub(super) async fn insert(
+    connection: &mut PgConnection,
+    epoch: Option<i64>,
+    entries: &[Entry],
+) -> Result<(), sqlx::Error> {
+    let (mut sent, mut more, mut used, mut ended) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for entry in entries {
+        match entry {
+            Entry::Dispatched(row) => sent.push(row),
+            Entry::Extended(row) => more.push(row),
+            Entry::Metered(row) => used.push(row),
+            Entry::Resolved(row) => ended.push(row),
+        }
+    }
+    // What is referred to comes first.
+    insert_dispatched(connection, epoch, &sent).await?;
+    insert_extended(connection, &more).await?;
+    insert_metered(connection, &used).await?;
+    insert_resolved(connection, &ended).await
+}
+
+impl Journal for PostgresJournal {
+    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.insert(entries).boxed()
+    }
+
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+        async move {
+            let rows = sqlx::query(UNRESOLVED).bind(self.epoch).fetch_all(&self.database.pool).await;
+            let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
+            read.map_err(|source| self.database.failed(source))
+        }
+        .boxed()
+    }
+
+    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        async move {
+            let rows = sqlx::query(SPENT).bind(since.0).fetch_all(&self.database.pool).await;
+            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
+            read.map_err(|source| self.database.failed(source))
+        }
+        .boxed()
+    }
+
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        async move {
+            let rows = sqlx::query(BALANCES).fetch_all(&self.database.pool).await;
+            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
+            read.map_err(|source| self.database.failed(source))
+        }
+        .boxed()
+    }
+
+    fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
+        async move {
+            let used = usage(&self.database.pool, query).await;
+            used.map_err(|source| self.database.failed(source))
+        }
+        .boxed()
+    }
+}

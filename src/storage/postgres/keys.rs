@@ -1,0 +1,78 @@
+//! Keys and the terms of accounts in PostgreSQL.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+
+use crate::storage::keys::key_statements;
+use crate::tenant::{Change, KeyStore, KeyStoreError, Version};
+
+use super::Postgres;
+use super::changes::keys_changed;
+
+/// Every statement of it sees the same.
+const ONE_MOMENT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+key_statements!(PgConnection, PgRow);
+
+/// The keys in a PostgreSQL database, which all replicas share.
+#[derive(Debug)]
+pub struct PostgresKeyStore {
+    database: Arc<Postgres>,
+}
+
+impl PostgresKeyStore {
+    /// The keys of this database.
+    pub fn new(database: Arc<Postgres>) -> PostgresKeyStore {
+        PostgresKeyStore { database }
+    }
+
+    async fn change(&self, seen: Version, changes: &[Change]) -> Result<bool, sqlx::Error> {
+        let mut transaction = self.database.pool.begin().await?;
+        let changed = change(&mut transaction, seen, changes).await?;
+        if changed {
+            keys_changed(&mut transaction).await?;
+        }
+        transaction.commit().await?;
+        Ok(changed)
+    }
+
+    async fn read(&self) -> Result<Stored, sqlx::Error> {
+        let mut transaction = self.database.pool.begin_with(ONE_MOMENT).await?;
+        let stored = stored(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(stored)
+    }
+
+    fn failed(&self, source: sqlx::Error) -> KeyStoreError {
+        KeyStoreError::failed(format!("the keys in {} failed", self.database.place), source)
+    }
+}
+
+impl KeyStore for PostgresKeyStore {
+    fn load(&self) -> BoxFuture<'_, Result<Stored, KeyStoreError>> {
+        async { self.read().await.map_err(|source| self.failed(source)) }.boxed()
+    }
+
+    fn version(&self) -> BoxFuture<'_, Result<Version, KeyStoreError>> {
+        async {
+            let read = async { version(&mut *self.database.pool.acquire().await?).await };
+            read.await.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
+    fn apply<'a>(&'a self, seen: Version, changes: &'a [Change]) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+        async move {
+            match self.change(seen, changes).await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(KeyStoreError::Moved),
+                Err(source) => Err(self.failed(source)),
+            }
+        }
+        .boxed()
+    }
+}

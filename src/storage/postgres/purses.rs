@@ -1,0 +1,251 @@
+//! Purses and slices, as rows.
+
+use sqlx::{PgConnection, Row};
+
+use crate::ledger::{AccountId, Balance, Epoch, Order, Purse};
+use crate::units::{Facet, Timestamp, Unit, Window};
+
+use super::rows::{clean, count, size};
+
+/// A purse that is locked, and how it stood then.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Locked {
+    id: i64,
+    pub(super) balance: Balance,
+}
+
+/// The columns that name purses.
+struct Names<'p>(&'p [Purse]);
+
+impl Names<'_> {
+    fn accounts(&self) -> Vec<String> {
+        self.0.iter().map(|purse| clean(purse.account.as_str())).collect()
+    }
+    fn facets(&self) -> Vec<&'static str> {
+        self.0.iter().map(|purse| facet_words(&purse.facet).0).collect()
+    }
+    fn names(&self) -> Vec<String> {
+        self.0.iter().map(|purse| clean(facet_words(&purse.facet).1)).collect()
+    }
+    fn units(&self) -> Vec<&'static str> {
+        self.0.iter().map(|purse| purse.unit.word()).collect()
+    }
+    fn periods(&self) -> Vec<String> {
+        self.0.iter().map(|purse| purse.window.to_string()).collect()
+    }
+    fn begins(&self) -> Vec<i64> {
+        self.0.iter().map(|purse| purse.begins.0).collect()
+    }
+    fn ends(&self) -> Vec<Option<i64>> {
+        self.0.iter().map(|purse| purse.ends.map(|end| end.0)).collect()
+    }
+}
+
+/// Locks purses, always in the same order, so that nobody waits for each other; fewer come out where some are
+/// missing.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    epoch: Epoch,
+    purses: &[Purse],
+) -> Result<Vec<Locked>, sqlx::Error> {
+    let statement = "\
+        SELECT p.id, p.granted, w.place FROM purses p \
+        JOIN UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) \
+             WITH ORDINALITY AS w (account, facet, name, unit, period, begins, place) \
+          USING (account, facet, name, unit, period, begins) \
+        ORDER BY p.id FOR UPDATE OF p";
+    let names = Names(purses);
+    let rows = sqlx::query(statement)
+        .bind(names.accounts())
+        .bind(names.facets())
+        .bind(names.names())
+        .bind(names.units())
+        .bind(names.periods())
+        .bind(names.begins())
+        .fetch_all(&mut *connection)
+        .await?;
+    let mut found = Vec::new();
+    for row in rows {
+        let granted = count(row.try_get("granted")?);
+        let balance = Balance { granted, ..Balance::default() };
+        found.push((row.try_get::<i64, _>("place")?, Locked { id: row.try_get("id")?, balance }));
+    }
+    found.sort_by_key(|(place, _)| *place);
+    let mut locked: Vec<Locked> = found.into_iter().map(|(_, locked)| locked).collect();
+    if locked.len() == purses.len() {
+        read_slices(connection, epoch, &mut locked).await?;
+    }
+    Ok(locked)
+}
+
+/// A statement of its own: what it sees is what was committed when the locks were had.
+async fn read_slices(
+    connection: &mut PgConnection,
+    epoch: Epoch,
+    locked: &mut [Locked],
+) -> Result<(), sqlx::Error> {
+    let statement = "\
+        SELECT w.place, \
+               coalesce(sum(s.amount) FILTER (WHERE s.epoch = $1), 0)::bigint AS slice, \
+               coalesce(sum(s.amount) FILTER (WHERE s.epoch <> $1), 0)::bigint AS others, \
+               coalesce(bool_or(s.epoch <> $1 AND s.amount > 0 AND s.trimmed_at < p.recalled_at \
+                                AND r.expires_at > clock_timestamp()), FALSE) AS is_awaited, \
+               (SELECT count(*) FROM replicas WHERE NOT is_over) AS replicas \
+        FROM UNNEST($2::bigint[]) WITH ORDINALITY AS w (id, place) \
+        JOIN purses p ON p.id = w.id \
+        LEFT JOIN slices s ON s.purse = p.id \
+        LEFT JOIN replicas r ON r.epoch = s.epoch \
+        GROUP BY w.place ORDER BY w.place";
+    let ids: Vec<i64> = locked.iter().map(|one| one.id).collect();
+    let rows = sqlx::query(statement).bind(epoch.0).bind(ids).fetch_all(connection).await?;
+    for (row, one) in rows.iter().zip(locked) {
+        one.balance.slice = count(row.try_get("slice")?);
+        one.balance.others = count(row.try_get("others")?);
+        one.balance.is_awaited = row.try_get("is_awaited")?;
+        one.balance.replicas = count(row.try_get("replicas")?);
+    }
+    Ok(())
+}
+
+/// Does as ordered; says how the purses stand then.
+pub(super) async fn change(
+    connection: &mut PgConnection,
+    epoch: Epoch,
+    locked: &[Locked],
+    orders: &[Order],
+) -> Result<Vec<Balance>, sqlx::Error> {
+    let balances: Vec<Balance> = locked
+        .iter()
+        .zip(orders)
+        .map(|(Locked { balance, .. }, order)| {
+            let granted = balance.granted.saturating_sub(balance.slice).saturating_add(order.slice);
+            Balance { granted, slice: order.slice, ..*balance }
+        })
+        .collect();
+    let statement = "\
+        WITH ordered AS ( \
+            SELECT * FROM UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::bool[], $6::bool[]) \
+                AS o (purse, amount, granted, is_tight, recalls)), \
+        cut AS ( \
+            INSERT INTO slices (purse, epoch, amount, trimmed_at) \
+            SELECT purse, $1, amount, CASE WHEN is_tight THEN clock_timestamp() ELSE '-infinity' END FROM ordered \
+            ON CONFLICT (purse, epoch) DO UPDATE \
+            SET amount = EXCLUDED.amount, trimmed_at = greatest(slices.trimmed_at, EXCLUDED.trimmed_at)) \
+        UPDATE purses p SET granted = o.granted, changed_at = clock_timestamp(), \
+               recalled_at = CASE WHEN o.recalls THEN clock_timestamp() ELSE p.recalled_at END \
+        FROM ordered o WHERE p.id = o.purse";
+    sqlx::query(statement)
+        .bind(epoch.0)
+        .bind(locked.iter().map(|one| one.id).collect::<Vec<i64>>())
+        .bind(orders.iter().map(|order| size(order.slice)).collect::<Vec<i64>>())
+        .bind(balances.iter().map(|balance| size(balance.granted)).collect::<Vec<i64>>())
+        .bind(orders.iter().map(|order| order.is_tight).collect::<Vec<bool>>())
+        .bind(orders.iter().map(|order| order.recalls).collect::<Vec<bool>>())
+        .execute(connection)
+        .await?;
+    Ok(balances)
+}
+
+/// Makes purses where they are missing. What was used in their windows before, when there was no such limit yet, is
+/// granted from the start: to those who live, what they used, as their slices.
+pub(super) async fn create(connection: &mut PgConnection, purses: &[Purse]) -> Result<(), sqlx::Error> {
+    let statement = "\
+        INSERT INTO purses (account, facet, name, unit, period, begins, ends) \
+        SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[]) \
+        ORDER BY 1, 2, 4, 5, 6, 3 ON CONFLICT DO NOTHING RETURNING id";
+    let names = Names(purses);
+    let created: Vec<i64> = sqlx::query_scalar(statement)
+        .bind(names.accounts())
+        .bind(names.facets())
+        .bind(names.names())
+        .bind(names.units())
+        .bind(names.periods())
+        .bind(names.begins())
+        .bind(names.ends())
+        .fetch_all(&mut *connection)
+        .await?;
+    if created.is_empty() {
+        return Ok(());
+    }
+    // Nobody is buried between what is read and what is written.
+    sqlx::query("SELECT 1 FROM replicas WHERE NOT is_over ORDER BY epoch FOR KEY SHARE")
+        .fetch_all(&mut *connection)
+        .await?;
+    // Once one purse of a limit exists, nothing is used of it without a purse.
+    let statement = "\
+        WITH used AS ( \
+            SELECT p.id AS purse, u.epoch, r.epoch IS NOT NULL AS is_alive, sum(CASE p.unit \
+                WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
+                WHEN 'tool_calls' THEN u.tool_calls ELSE u.concurrency END)::bigint AS amount \
+            FROM purses p JOIN uses u \
+              ON (u.account = p.account OR starts_with(u.account, p.account || '/')) \
+             AND u.admitted_at >= p.begins AND (p.ends IS NULL OR u.admitted_at < p.ends) \
+             AND CASE p.facet WHEN 'whole' THEN TRUE WHEN 'model' THEN u.model = p.name \
+                     WHEN 'user' THEN coalesce(u.end_user, '') = p.name ELSE u.tag = p.name END \
+             AND u.admitted_at < coalesce( \
+                     (SELECT (extract(epoch FROM min(q.created_at)) * 1000)::bigint FROM purses q \
+                      WHERE (q.account, q.facet, q.unit, q.period, q.begins) \
+                          = (p.account, p.facet, p.unit, p.period, p.begins) AND NOT q.id = ANY($1)), \
+                     9223372036854775807) \
+            LEFT JOIN replicas r ON r.epoch = u.epoch AND NOT r.is_over \
+            WHERE p.id = ANY($1) GROUP BY 1, 2, 3), \
+        cut AS ( \
+            INSERT INTO slices (purse, epoch, amount) SELECT purse, epoch, amount FROM used WHERE is_alive) \
+        UPDATE purses p SET granted = total.amount \
+        FROM (SELECT purse, sum(amount)::bigint AS amount FROM used GROUP BY 1) total WHERE p.id = total.purse";
+    sqlx::query(statement).bind(created).execute(connection).await.map(drop)
+}
+
+/// Those that have changed since then and count still.
+pub(super) async fn changed(
+    connection: &mut PgConnection,
+    epoch: Epoch,
+    since_micros: i64,
+    now: Timestamp,
+) -> Result<Vec<(Purse, Balance)>, sqlx::Error> {
+    let statement = "\
+        SELECT p.account, p.facet, p.name, p.unit, p.period, p.begins, p.ends, p.granted, \
+               coalesce(s.amount, 0) AS slice \
+        FROM purses p LEFT JOIN slices s ON s.purse = p.id AND s.epoch = $1 \
+        WHERE p.changed_at > to_timestamp($2::bigint / 1000000.0) AND (p.ends IS NULL OR p.ends > $3)";
+    let rows =
+        sqlx::query(statement).bind(epoch.0).bind(since_micros).bind(now.0).fetch_all(connection).await?;
+    let mut purses = Vec::new();
+    for row in rows {
+        let Some((facet, unit, window)) =
+            words(row.try_get("facet")?, row.try_get("name")?, row.try_get("unit")?, row.try_get("period")?)
+        else {
+            // A newer version's.
+            continue;
+        };
+        let account = AccountId::new(row.try_get::<&str, _>("account")?);
+        let begins = Timestamp(row.try_get("begins")?);
+        let ends = row.try_get::<Option<i64>, _>("ends")?.map(Timestamp);
+        let (granted, slice) = (count(row.try_get("granted")?), count(row.try_get("slice")?));
+        let balance = Balance { granted, slice, ..Balance::default() };
+        purses.push((Purse { account, facet, unit, window, begins, ends }, balance));
+    }
+    Ok(purses)
+}
+
+fn facet_words(facet: &Facet) -> (&'static str, &str) {
+    match facet {
+        Facet::Whole => ("whole", ""),
+        Facet::Model(name) => ("model", name),
+        Facet::User(name) => ("user", name),
+        Facet::Tag(name) => ("tag", name),
+    }
+}
+
+fn words(facet: &str, name: &str, unit: &str, period: &str) -> Option<(Facet, Unit, Window)> {
+    let facet = match facet {
+        "whole" => Facet::Whole,
+        "model" => Facet::Model(name.into()),
+        "user" => Facet::User(name.into()),
+        "tag" => Facet::Tag(name.into()),
+        _ => return None,
+    };
+    let windows = [Window::Minute, Window::Hour, Window::Day, Window::Week, Window::Month, Window::Total];
+    let window = windows.into_iter().find(|window| window.to_string() == period)?;
+    Some((facet, Unit::ALL.into_iter().find(|known| known.word() == unit)?, window))
+}

@@ -1,0 +1,245 @@
+//! Between entries and rows. Each kind of row goes in with one statement, its columns as arrays.
+
+use std::sync::Arc;
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+
+use crate::catalog::Prices;
+use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved, Spent};
+use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
+
+pub(super) async fn insert_dispatched(
+    connection: &mut PgConnection,
+    epoch: Option<i64>,
+    rows: &[&Dispatched],
+) -> Result<(), sqlx::Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let statement = sqlx::query(
+        "INSERT INTO reservations \
+         (epoch, id, account, model, end_user, tag, money, thinking, tool_calls, price_input, price_output, \
+          if_abandoned, admitted_at, expires_at) \
+         SELECT $1, * FROM UNNEST($2::bytea[], $3::text[], $4::text[], $5::text[], $6::text[], \
+          $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::bigint[], \
+          $14::bigint[]) \
+         ON CONFLICT DO NOTHING",
+    );
+    let price = |side: fn(&Prices) -> Price| {
+        column(rows, |row| row.prices.map(|prices| size(side(&prices).per_million_tokens.0)))
+    };
+    let statement = statement
+        .bind(epoch)
+        .bind(column(rows, |row| row.id.as_bytes().to_vec()))
+        .bind(column(rows, |row| clean(row.account.as_str())))
+        .bind(column(rows, |row| name(row.about.model.as_ref())))
+        .bind(column(rows, |row| name(row.about.user.as_ref())))
+        .bind(column(rows, |row| name(row.about.tag.as_ref())))
+        .bind(column(rows, |row| size(row.held.money.0)))
+        .bind(column(rows, |row| size(row.held.thinking.0)))
+        .bind(column(rows, |row| size(row.held.tool_calls.0)))
+        .bind(price(|prices| prices.input))
+        .bind(price(|prices| prices.output))
+        .bind(column(rows, |row| row.if_abandoned.word()))
+        .bind(column(rows, |row| row.admitted.0))
+        .bind(column(rows, |row| row.expires.0));
+    statement.execute(connection).await.map(drop)
+}
+
+pub(super) async fn insert_extended(
+    connection: &mut PgConnection,
+    rows: &[&Extended],
+) -> Result<(), sqlx::Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let statement = sqlx::query(
+        "INSERT INTO extensions (reservation, step, model, money, thinking, tool_calls) \
+         SELECT * FROM UNNEST($1::bytea[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) \
+         ON CONFLICT DO NOTHING",
+    );
+    let statement = statement
+        .bind(column(rows, |row| row.id.as_bytes().to_vec()))
+        .bind(column(rows, |row| i64::from(row.step)))
+        .bind(column(rows, |row| name(row.model.as_ref())))
+        .bind(column(rows, |row| size(row.more.money.0)))
+        .bind(column(rows, |row| size(row.more.thinking.0)))
+        .bind(column(rows, |row| size(row.more.tool_calls.0)));
+    statement.execute(connection).await.map(drop)
+}
+
+pub(super) async fn insert_metered(
+    connection: &mut PgConnection,
+    rows: &[&Metered],
+) -> Result<(), sqlx::Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let statement = sqlx::query(
+        "INSERT INTO meterings (reservation, step, money, thinking, tool_calls) \
+         SELECT * FROM UNNEST($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) \
+         ON CONFLICT DO NOTHING",
+    );
+    let statement = statement
+        .bind(column(rows, |row| row.id.as_bytes().to_vec()))
+        .bind(column(rows, |row| i64::from(row.step)))
+        .bind(column(rows, |row| size(row.spent.money.0)))
+        .bind(column(rows, |row| size(row.spent.thinking.0)))
+        .bind(column(rows, |row| size(row.spent.tool_calls.0)));
+    statement.execute(connection).await.map(drop)
+}
+
+pub(super) async fn insert_resolved(
+    connection: &mut PgConnection,
+    rows: &[&Resolved],
+) -> Result<(), sqlx::Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let statement = sqlx::query(
+        "INSERT INTO resolutions \
+         (reservation, how, account, model, end_user, tag, admitted_at, resolved_at, money, thinking, tool_calls, \
+          overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, solution, other, outcome) \
+         SELECT * FROM UNNEST($1::bytea[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], \
+          $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], \
+          $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::text[]) \
+         ON CONFLICT DO NOTHING",
+    );
+    let statement = statement
+        .bind(column(rows, |row| row.id.as_bytes().to_vec()))
+        .bind(column(rows, |row| row.how.word()))
+        .bind(column(rows, |row| clean(row.account.as_str())))
+        .bind(column(rows, |row| name(row.about.model.as_ref())))
+        .bind(column(rows, |row| name(row.about.user.as_ref())))
+        .bind(column(rows, |row| name(row.about.tag.as_ref())))
+        .bind(column(rows, |row| row.admitted.0))
+        .bind(column(rows, |row| row.at.0))
+        .bind(column(rows, |row| size(row.spent.money.0)))
+        .bind(column(rows, |row| size(row.spent.thinking.0)))
+        .bind(column(rows, |row| size(row.spent.tool_calls.0)))
+        .bind(column(rows, |row| size(row.overrun.money.0)))
+        .bind(column(rows, |row| size(row.overrun.thinking.0)))
+        .bind(column(rows, |row| size(row.overrun.tool_calls.0)))
+        .bind(column(rows, |row| size(row.detail.prompt.0)))
+        .bind(column(rows, |row| size(row.detail.overhead.0)))
+        .bind(column(rows, |row| size(row.detail.solution.0)))
+        .bind(column(rows, |row| size(row.detail.other.0)))
+        .bind(column(rows, |row| clean(&row.detail.outcome)));
+    statement.execute(connection).await.map(drop)
+}
+
+fn column<R, T>(rows: &[&R], cell: impl Fn(&R) -> T) -> Vec<T> {
+    rows.iter().map(|row| cell(row)).collect()
+}
+
+fn name(name: Option<&Arc<str>>) -> Option<String> {
+    name.map(|name| clean(name))
+}
+
+/// PostgreSQL's texts have no zeros, and a caller's name that has one must not stop everybody's entries.
+pub(super) fn clean(text: &str) -> String {
+    text.replace('\0', "\u{FFFD}")
+}
+
+/// Of one replica, or of those who share with nobody.
+pub(super) const UNRESOLVED: &str = "\
+    SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
+           r.admitted_at, r.expires_at, \
+           coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
+               AS model, \
+           (r.money + coalesce(e.money, 0))::bigint AS money, \
+           (r.thinking + coalesce(e.thinking, 0))::bigint AS thinking, \
+           (r.tool_calls + coalesce(e.tool_calls, 0))::bigint AS tool_calls, \
+           m.money AS metered_money, m.thinking AS metered_thinking, m.tool_calls AS metered_tool_calls \
+    FROM reservations r \
+    LEFT JOIN LATERAL (SELECT sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls \
+                       FROM extensions WHERE reservation = r.id) e ON TRUE \
+    LEFT JOIN LATERAL (SELECT * FROM meterings WHERE reservation = r.id ORDER BY step DESC LIMIT 1) m ON TRUE \
+    WHERE r.epoch IS NOT DISTINCT FROM $1 \
+      AND NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = r.id) \
+    ORDER BY r.id";
+
+pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
+    let (input, output): (Option<i64>, Option<i64>) =
+        (row.try_get("price_input")?, row.try_get("price_output")?);
+    let price = |per_million| Price { per_million_tokens: Money(count(per_million)) };
+    let held = Amounts { requests: Count::ONE, ..amounts(row, "")?.unwrap_or_default() };
+    Ok(Dispatched {
+        id: RequestId::from_bytes(id_bytes(row)?),
+        account: AccountId::new(row.try_get::<&str, _>("account")?),
+        about: about(row)?,
+        held,
+        prices: input
+            .zip(output)
+            .map(|(input, output)| Prices { input: price(input), output: price(output) }),
+        if_abandoned: IfAbandoned::of_word(row.try_get("if_abandoned")?),
+        metered: amounts(row, "metered_")?,
+        admitted: Timestamp(row.try_get("admitted_at")?),
+        expires: Timestamp(row.try_get("expires_at")?),
+    })
+}
+
+/// By the quarter of an hour in which a request was admitted, but no earlier than asked for.
+pub(super) const SPENT: &str = "\
+    SELECT account, model, end_user, tag, greatest($1, admitted_at - admitted_at % 900000) AS since, \
+           sum(money)::bigint AS money, sum(thinking)::bigint AS thinking, sum(tool_calls)::bigint AS tool_calls, \
+           count(*) FILTER (WHERE how <> 'voided') AS requests, sum(overrun_money)::bigint AS overrun, \
+           count(*) FILTER (WHERE how = 'settled') AS settled \
+    FROM resolutions WHERE admitted_at >= $1 GROUP BY 1, 2, 3, 4, 5 \
+    ORDER BY 1, 2 NULLS FIRST, 3 NULLS FIRST, 4 NULLS FIRST, 5";
+
+/// Over all time.
+pub(super) const BALANCES: &str = "\
+    SELECT account, model, end_user, tag, (-9223372036854775808)::bigint AS since, \
+           sum(money)::bigint AS money, sum(thinking)::bigint AS thinking, sum(tool_calls)::bigint AS tool_calls, \
+           count(*) FILTER (WHERE how <> 'voided') AS requests, sum(overrun_money)::bigint AS overrun, \
+           count(*) FILTER (WHERE how = 'settled') AS settled \
+    FROM resolutions GROUP BY 1, 2, 3, 4 \
+    ORDER BY 1, 2 NULLS FIRST, 3 NULLS FIRST, 4 NULLS FIRST";
+
+pub(super) fn spent(row: &PgRow) -> Result<Spent, sqlx::Error> {
+    let requests = Count(count(row.try_get("requests")?));
+    Ok(Spent {
+        account: AccountId::new(row.try_get::<&str, _>("account")?),
+        about: about(row)?,
+        since: Timestamp(row.try_get("since")?),
+        spent: Amounts { requests, ..amounts(row, "")?.unwrap_or_default() },
+        overrun: Money(count(row.try_get("overrun")?)),
+        settled: count(row.try_get("settled")?),
+    })
+}
+
+fn about(row: &PgRow) -> Result<About, sqlx::Error> {
+    let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
+    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")? })
+}
+
+/// Columns of these names with that in front; nothing, where they are null.
+fn amounts(row: &PgRow, prefix: &str) -> Result<Option<Amounts>, sqlx::Error> {
+    let get = |unit: &str| row.try_get::<Option<i64>, _>(format!("{prefix}{unit}").as_str());
+    let (Some(money), thinking, tool_calls) = (get("money")?, get("thinking")?, get("tool_calls")?) else {
+        return Ok(None);
+    };
+    Ok(Some(Amounts {
+        money: Money(count(money)),
+        thinking: Tokens(count(thinking.unwrap_or(0))),
+        tool_calls: Count(count(tool_calls.unwrap_or(0))),
+        requests: Count::ZERO,
+    }))
+}
+
+fn id_bytes(row: &PgRow) -> Result<[u8; 16], sqlx::Error> {
+    let bytes: &[u8] = row.try_get("id")?;
+    bytes.try_into().map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}
+
+/// The ledger keeps amounts far below this bound; a price above it is beyond any model's.
+pub(super) fn size(size: u64) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
+}
+
+/// The tables hold nothing below zero.
+pub(super) fn count(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}

@@ -1,0 +1,97 @@
+//! How fast replicas admit on one hot key; run with
+//! `cargo test --release storage::tests::hot -- --ignored --nocapture`.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use crate::catalog::WorstCase;
+use crate::ledger::{About, AccountId, Claim, IfAbandoned, Ledger, Settings};
+use crate::storage::PostgresBank;
+use crate::tasks::Tasks;
+use crate::tenant::{TenantLimit, Terms};
+use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
+
+use super::cluster::Cluster;
+use super::detail;
+use super::postgres::connect;
+
+const REPLICAS: usize = 3;
+const LONG: Duration = Duration::from_secs(4);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement"]
+async fn one_hot_key_on_three_replicas() {
+    let cluster = Cluster::start(true);
+    for callers in [24, 96, 384] {
+        let url = cluster.database();
+        let limits = [Window::Minute, Window::Month]
+            .map(|window| TenantLimit::new(window, Amount::Money(Money(10_000_000_000))));
+        let terms = [Terms { limits: limits.to_vec(), ..Terms::unlimited(AccountId::new("key")) }];
+        let tasks = Tasks::default();
+        let ledgers = join_all((0..REPLICAS).map(async |_| {
+            let bank = Arc::new(PostgresBank::new(connect(&url).await));
+            Ledger::share(&tasks, bank, Arc::new(()), Settings::default(), &terms).await.unwrap()
+        }))
+        .await;
+        let (admitted, began, requests) = (Arc::new(AtomicU64::new(0)), Instant::now(), Tasks::default());
+        for caller in 0..callers {
+            let (ledger, admitted) = (ledgers[caller % REPLICAS].clone(), admitted.clone());
+            requests.spawn(async move {
+                while began.elapsed() < LONG {
+                    let mut reservation = ledger.obtain(claim()).await.unwrap();
+                    reservation.dispatch().await.unwrap();
+                    admitted.fetch_add(1, Ordering::Relaxed);
+                    let settling = reservation.settle(Money(4_000), Tokens(1), detail());
+                    assert!(settling.journalled(Duration::from_secs(60)).await.journalled);
+                }
+            });
+        }
+        assert!(requests.drain(Duration::from_secs(60)).await);
+        let rate = u128::from(admitted.load(Ordering::Relaxed)) * 1000 / began.elapsed().as_millis();
+        let (held, left) = stranded(&url).await;
+        let share = held * 10_000 / left.max(1);
+        writeln!(
+            std::io::stdout(),
+            "{callers:>3} callers: {rate:>6} admitted, sent and settled a second; held and not used: {}.{:02} % of what is left",
+            share / 100,
+            share % 100
+        )
+        .unwrap();
+        let began = Instant::now();
+        let rounds = 20_000;
+        for _ in 0..rounds {
+            drop(ledgers[0].reserve(claim()));
+        }
+        writeln!(std::io::stdout(), "    reserve and void in memory: {:?}", began.elapsed() / rounds)
+            .unwrap();
+        drop(ledgers);
+        tasks.stop();
+        assert!(tasks.drain(Duration::from_secs(20)).await);
+    }
+}
+
+fn claim() -> Claim {
+    let now = Timestamp::now();
+    Claim {
+        account: AccountId::new("key"),
+        id: RequestId::new(),
+        about: About::default(),
+        worst: WorstCase { money: Money(10_000), thinking: Tokens(10) },
+        prices: None,
+        if_abandoned: IfAbandoned::PostWhole,
+        now,
+        expires: now + Duration::from_secs(60),
+    }
+}
+
+/// Of the month: what is in slices and was not used, and what is left of the limit.
+async fn stranded(url: &str) -> (i64, i64) {
+    let statement = "\
+        SELECT (granted - (SELECT coalesce(sum(money), 0) FROM resolutions))::bigint, 10000000000 - granted \
+        FROM purses WHERE period = 'month'";
+    sqlx::query_as(statement).fetch_one(connect(url).await.pool()).await.unwrap()
+}

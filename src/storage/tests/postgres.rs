@@ -1,0 +1,148 @@
+//! The same journal in PostgreSQL.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::ledger::conformance::{amounts, conforms, dispatched, resolved};
+use crate::ledger::tests::model;
+use crate::ledger::{About, AccountId, Change, Dispatched, Entry, How, Journal};
+use crate::tenant::KeyStore;
+use crate::{idempotency, tenant};
+
+use super::super::postgres::MIGRATIONS;
+use super::super::{
+    DatabaseUrl, Postgres, PostgresAnswers, PostgresJournal, PostgresKeyStore, PostgresSettings, StorageError,
+};
+use super::cluster::cluster;
+
+fn settings(url: &str, lease: Duration) -> PostgresSettings {
+    PostgresSettings { url: DatabaseUrl::new(url), lease }
+}
+
+pub(super) async fn connect(url: &str) -> Arc<Postgres> {
+    connect_for(url, Duration::from_secs(10)).await
+}
+
+pub(super) async fn connect_for(url: &str, lease: Duration) -> Arc<Postgres> {
+    Arc::new(Postgres::open(&settings(url, lease)).await.unwrap())
+}
+
+async fn journal(url: &str) -> PostgresJournal {
+    PostgresJournal::new(connect(url).await)
+}
+
+#[tokio::test]
+async fn the_journal_in_postgres_conforms() {
+    conforms(&journal(&cluster().database()).await).await;
+}
+
+#[tokio::test]
+async fn the_keys_in_postgres_conform() {
+    tenant::conformance::conforms(&PostgresKeyStore::new(connect(&cluster().database()).await)).await;
+}
+
+/// AU-13: whoever listens hears of it at once.
+#[tokio::test]
+async fn a_change_of_keys_is_told_to_all_replicas() {
+    let url = cluster().database();
+    let (one, other) = (PostgresKeyStore::new(connect(&url).await), connect(&url).await);
+    let mut changes = other.listen();
+    assert_eq!(changes.next().await, Change::Unknown, "everything before may have been missed");
+    let account = tenant::Terms::unlimited(AccountId::new("acme"));
+    one.apply(tenant::Version(0), &[tenant::Change::Terms(account)]).await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(1), changes.next()).await;
+    assert_eq!(told.unwrap(), Change::Keys);
+    assert_eq!(PostgresKeyStore::new(other).version().await.unwrap(), tenant::Version(1));
+}
+
+#[tokio::test]
+async fn the_records_of_idempotency_keys_in_postgres_conform() {
+    idempotency::conformance::conforms(&PostgresAnswers::new(connect(&cluster().database()).await)).await;
+}
+
+/// LB-25, for this database.
+#[test]
+fn hundreds_of_accounts_in_postgres_agree_with_a_plain_list() {
+    let config = ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(ops in prop::collection::vec(model::op(), 0..120))| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            model::run(&ops, Arc::new(journal(&cluster().database()).await)).await;
+        });
+    });
+}
+
+#[tokio::test]
+async fn a_zero_in_a_callers_name_stops_nobody() {
+    let journal = journal(&cluster().database()).await;
+    let about = About { user: Some("a\0b".into()), ..About::default() };
+    let row = Dispatched { about, ..dispatched("a", 1, amounts(1, 1)) };
+    let end = Entry::Resolved(resolved(&row, How::Settled, amounts(1, 1)));
+    journal.append(&[Entry::Dispatched(row), end]).await.unwrap();
+    assert_eq!(journal.balances().await.unwrap()[0].about.user.as_deref(), Some("a\u{FFFD}b"));
+}
+
+/// CR-09: whatever happens to the connection, entries are appended once.
+#[tokio::test]
+async fn a_killed_connection_fails_one_append_and_the_next_one_works() {
+    let url = cluster().database();
+    let journal = journal(&url).await;
+    let row = dispatched("a", 1, amounts(1, 1));
+    let entries =
+        [Entry::Dispatched(row.clone()), Entry::Resolved(resolved(&row, How::Settled, amounts(1, 1)))];
+    journal.append(&entries).await.unwrap();
+    cluster().kill(&url);
+    let mut failures = 0;
+    while journal.append(&entries).await.is_err() {
+        failures += 1;
+        assert!(failures < 10);
+    }
+    assert_eq!(journal.balances().await.unwrap()[0].settled, 1);
+}
+
+#[tokio::test]
+async fn an_address_that_is_wrong_is_refused_with_what_to_do() {
+    let refusal =
+        async |url: &str| Postgres::open(&settings(url, Duration::from_secs(10))).await.unwrap_err();
+    let nobody = refusal("postgres://alice:secret@127.0.0.1:1/stint").await;
+    assert!(matches!(nobody, StorageError::Connect { .. }));
+    assert!(nobody.to_string().starts_with("cannot connect to PostgreSQL at 127.0.0.1:1/stint"));
+    assert!(!format!("{nobody:?}").contains("secret"));
+    assert!(matches!(refusal("mysql://alice@127.0.0.1/stint").await, StorageError::Url));
+}
+
+#[tokio::test]
+async fn replicas_that_start_at_once_make_the_tables_once() {
+    let url = cluster().database();
+    let all = futures_util::future::join_all((0..4).map(|_| connect(&url))).await;
+    assert_eq!(all.len(), 4);
+}
+
+#[tokio::test]
+async fn whoever_listens_hears_of_every_change_and_of_having_missed_some() {
+    let url = cluster().database();
+    let (one, other) = (connect(&url).await, connect(&url).await);
+    let mut changes = one.listen();
+    assert_eq!(changes.next().await, Change::Unknown, "what was before is unknown");
+    let all = [Change::Terms, Change::Keys, Change::Recall(AccountId::new("a team/a key"))];
+    for change in &all {
+        other.notify(change).await.unwrap();
+    }
+    for change in all {
+        assert_eq!(changes.next().await, change);
+    }
+    cluster().kill(&url);
+    assert_eq!(changes.next().await, Change::Unknown);
+}
+
+#[test]
+fn every_migration_of_postgres_is_embedded() {
+    let files = std::fs::read_dir("migrations/postgres").unwrap();
+    let mut files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    let embedded: Vec<String> =
+        MIGRATIONS.iter().map(|(version, name, _)| format!("{version:04}_{name}.sql")).collect();
+    assert_eq!(files, embedded);
+}
