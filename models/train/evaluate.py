@@ -10,6 +10,7 @@ At equal total tokens, which is the cap of the divided budget (thought + hand-of
 """
 
 import argparse
+import os
 
 import numpy as np
 
@@ -58,8 +59,9 @@ class Transcript:
 
 
 def table(weights, uncut, asked):
-    """One row per budget; accuracies are arrays over the problems."""
-    ours, theirs = Transcript(weights, asked), Transcript(uncut, asked)
+    """One row per budget; accuracies are arrays over the problems. `uncut` may not be there yet."""
+    ours = Transcript(weights, asked)
+    theirs = uncut and Transcript(uncut, asked)
     full, used = ours.at(UNLIMITED)
     # thought, </think>, blank line, answer, <|im_end|>
     whole = np.array(used) + 2 + np.array([len(a) for a in full]) + 1
@@ -71,7 +73,7 @@ def table(weights, uncut, asked):
         rows.append({
             "budget": budget, "used": np.array(used), "divided": ours.right(answers),
             "undivided": ours.right(full) & (whole <= cap), "direct": direct,
-            "uncut": theirs.right(theirs.at(budget)[0]),
+            "uncut": theirs and theirs.right(theirs.at(budget)[0]),
         })
     return rows
 
@@ -83,7 +85,9 @@ def main():
     parser.add_argument("--levels", default=",".join(map(str, problems.CARD_LEVELS)))
     options = parser.parse_args()
     like = reasoner.fresh(0)
-    weights, uncut = (train.load(f"{options.out}/{n}.npz", like) for n in ("reasoner", "uncut"))
+    weights = train.load(f"{options.out}/reasoner.npz", like)
+    uncut_path = f"{options.out}/uncut.npz"
+    uncut = train.load(uncut_path, like) if os.path.exists(uncut_path) else None
     asked = [p for level in map(int, options.levels.split(","))
              for p in problems.held_out_problems(level, options.per_level)]
     levels = np.array([p.level for p in asked])
@@ -94,7 +98,8 @@ def main():
     for row in table(weights, uncut, asked):
         cells = [f"{100 * row['divided'][levels == n].mean():.1f}" for n in sorted(set(levels))]
         cells += [f"**{100 * row['divided'].mean():.1f}**", f"{row['used'].mean():.1f}"]
-        cells += [f"{100 * row[c].mean():.1f}" for c in ("undivided", "direct", "uncut")]
+        cells += ["–" if row[c] is None else f"{100 * row[c].mean():.1f}"
+                  for c in ("undivided", "direct", "uncut")]
         print(f"| {row['budget']} | " + " | ".join(cells) + " |", flush=True)
 
 

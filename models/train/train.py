@@ -79,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="out")
     parser.add_argument("--common-steps", type=int, default=1000)
-    parser.add_argument("--fork-steps", type=int, default=2200)
+    parser.add_argument("--fork-steps", type=int, default=2400)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
