@@ -106,12 +106,15 @@ def _evaluate(expression, lines):
 
 
 def _add(left, sign, right, lines):
-    """Place by place, the largest first: 234+578=734+78=804+8=812. Across zero it is one step."""
+    """Place by place, the largest first: 234+578=734+78=804+8=812. Below zero the other way round
+    comes first: 53-57 is 57-53=7-3=4, then 53-57=-4."""
     if left < 0 or right < 0:
         raise Unwieldy("a negative number ends a working, it does not go on")
     value = _checked(left + right if sign == "+" else left - right)
     line = f"{left}{sign}{right}"
-    if value >= 0:
+    if value < 0:
+        _add(right, "-", left, lines)
+    else:
         parts = _place_values(right)
         while len(parts) > 1:
             part = parts.pop(0)

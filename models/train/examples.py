@@ -22,6 +22,7 @@ ROW = 256
 WAITING = 64
 FIELDS = ("tokens", "targets", "weights", "segment", "branch", "position", "limit")
 LEVEL_SHARES = (8, 14, 17, 20, 21, 20)
+HARDER_SHARES = (5, 9, 13, 21, 25, 27)  # what is short is learned by then
 SYSTEM_SHARE = 0.10
 SYSTEMS = (
     "You are a helpful assistant.", "You are a helpful assistant.", "You are a calculator.",
@@ -35,7 +36,7 @@ NEAR_END = 12
 CUT_WEIGHT = 0.5
 
 
-def batches(seed, rows, cuts, room_for_cuts=True):
+def batches(seed, rows, cuts, room_for_cuts=True, shares=LEVEL_SHARES):
     """Endless batches, the same for the same seed. With `room_for_cuts` the rows hold the same
     problems whether or not the `cuts` are in them, so that two models differ in nothing else."""
     rng = random.Random(seed)
@@ -45,7 +46,7 @@ def batches(seed, rows, cuts, room_for_cuts=True):
                  for name in FIELDS}
         for row in range(rows):
             at, segment = 0, 1
-            while (example := _next_to_fit(waiting, ROW - at, rng, cuts, room_for_cuts)) is not None:
+            while (example := _next_to_fit(waiting, ROW - at, rng, cuts, room_for_cuts, shares)) is not None:
                 length = len(example["tokens"])
                 for name in FIELDS:
                     if name != "segment":
@@ -55,11 +56,11 @@ def batches(seed, rows, cuts, room_for_cuts=True):
         yield batch
 
 
-def _next_to_fit(waiting, room, rng, cuts, room_for_cuts):
+def _next_to_fit(waiting, room, rng, cuts, room_for_cuts, shares):
     """The longest waiting example that fits, so that rows are nearly full; the oldest first in
     an empty row, so that none waits for ever."""
     while len(waiting) < WAITING:
-        example = _example(rng, cuts, room_for_cuts)
+        example = _example(rng, cuts, room_for_cuts, shares)
         if example["reserve"] <= ROW:
             waiting.append(example)
     if room == ROW:
@@ -70,8 +71,8 @@ def _next_to_fit(waiting, room, rng, cuts, room_for_cuts):
     return waiting.pop(max(fitting, key=lambda i: waiting[i]["reserve"]))
 
 
-def _example(rng, cuts, room_for_cuts):
-    level = rng.choices(range(6), LEVEL_SHARES)[0]
+def _example(rng, cuts, room_for_cuts, shares):
+    level = rng.choices(range(6), shares)[0]
     problem = problems.draw_for_training(rng, level)
     system = rng.choice(SYSTEMS) if rng.random() < SYSTEM_SHARE else None
     prompt = v.prompt(problem.question, system)

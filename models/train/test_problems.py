@@ -43,6 +43,10 @@ class Problems(unittest.TestCase):
         other = Total((("+", Product((Number(5), Number(34)))), ("+", Number(12))))
         self.assertEqual(identity(one), identity(other))
 
+    def test_below_zero_the_other_way_round_comes_first(self):
+        expression = Total((("+", Number(53)), ("-", Number(57))))
+        self.assertEqual(work_out(expression), (-4, ["57-53=7-3=4", "53-57=-4"]))
+
     def test_products_are_worked_out_digit_by_digit(self):
         expression = Product((Number(34), Number(27)))
         self.assertEqual(write(expression), "34*27")

@@ -79,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", default="out")
     parser.add_argument("--common-steps", type=int, default=1000)
-    parser.add_argument("--fork-steps", type=int, default=1700)
+    parser.add_argument("--fork-steps", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
@@ -96,7 +96,7 @@ def main():
     for name, cuts in (("reasoner", True), ("uncut", False)):
         if os.path.exists(f"{options.out}/{name}.npz"):
             continue
-        done = stage(*load(common, like), examples.batches(f"{options.seed} fork", ROWS, cuts),
+        done = stage(*load(common, like), examples.batches(f"{options.seed} fork", ROWS, cuts, shares=examples.HARDER_SHARES),
                      options.fork_steps, lambda n: max(0.02, 1 - n / options.fork_steps))
         save(f"{options.out}/{name}.npz", done[0])
 
