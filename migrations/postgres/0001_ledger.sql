@@ -63,7 +63,7 @@ CREATE TABLE meterings (
 
 -- How it ended; once. A reservation without a resolution is open, or was when its replica died.
 CREATE TABLE resolutions (
-    -- Handed out when a row is written, not when it is committed: a seal reaches only as far as the rows whose
+    -- For seals to come. Handed out when a row is written, not when it is committed: a seal will reach only as far as the rows whose
     -- transaction lies below pg_snapshot_xmin(pg_current_snapshot()), since no lower number can appear there any more.
     number             BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     transaction        XID8   NOT NULL DEFAULT pg_current_xact_id(),
@@ -91,6 +91,7 @@ CREATE TABLE resolutions (
 );
 
 CREATE INDEX resolutions_by_admission ON resolutions (admitted_at);
+CREATE INDEX resolutions_by_account ON resolutions (account, admitted_at);
 
 -- What each request counts for under the limits: what it was charged, or all that is set aside for it.
 CREATE VIEW uses AS

@@ -36,12 +36,16 @@ impl Alerts {
         tasks.spawn(async move {
             tokio::pin!(stopping);
             loop {
-                tokio::select! {
-                    () = &mut stopping => return,
-                    alert = alerts.recv() => match alert {
+                let next = async {
+                    match alerts.recv().await {
                         Some(alert) => deliver(&client, &url, &alert).await,
-                        None => return,
-                    },
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = &mut stopping => return,
+                    () = next => {}
                 }
             }
         });

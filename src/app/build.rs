@@ -107,7 +107,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let directory = Arc::new(keys.announcing(directory::to(ledger.clone())));
     directory::watch(&work, directory.clone(), database.changes());
     let (answers, remembered) = (database.answers(), settings.idempotency.clone());
-    let idempotency = Idempotency::open(&ledger_work, answers, remembered, Timestamp::now()).await?;
+    let idempotency = Idempotency::open(&ledger_work, answers, remembered, ledger.now()).await?;
     sweep(&work, &ledger);
     seal::daily(&work, &ledger);
     let Served { backends, engines } = models::serve(&settings)?;

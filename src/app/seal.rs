@@ -16,7 +16,12 @@ pub(super) fn daily(work: &Tasks, ledger: &Ledger) {
     work.spawn(async move {
         tokio::pin!(stopping);
         loop {
-            match ledger.seal_daily(Timestamp::now()).await {
+            let sealed = tokio::select! {
+                biased;
+                () = &mut stopping => return,
+                sealed = ledger.seal_daily(Timestamp::now()) => sealed,
+            };
+            match sealed {
                 Ok(seals) => seals.iter().for_each(|seal| {
                     let (seal, resolutions, hash) = (seal.number, seal.resolutions, seal.hex());
                     tracing::info!(seal, resolutions, hash, "the books are sealed");

@@ -26,8 +26,9 @@ fn name(value: &Value) -> Option<Arc<str>> {
     }
 }
 
+/// A zero is what PostgreSQL keeps of no name, so nobody is told from another by it.
 fn clipped(text: &str) -> Arc<str> {
-    text[..text.floor_char_boundary(NAME_MAX)].into()
+    text[..text.floor_char_boundary(NAME_MAX)].replace('\0', "\u{fffd}").into()
 }
 
 #[cfg(test)]
@@ -49,6 +50,7 @@ mod tests {
         check(&json!({"user": "u1", "metadata": {"tag": "batch", "other": "x"}}), Some("u1"), Some("batch"));
         check(&json!({"user": "old", "safety_identifier": "new"}), Some("new"), None);
         check(&json!({"user": 7, "metadata": null}), Some("7"), None);
+        check(&json!({"user": "a\0"}), Some("a\u{fffd}"), None);
         let long = "ü".repeat(200);
         check(&json!({"user": long}), Some(&"ü".repeat(128)), None);
     }

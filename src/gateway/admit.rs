@@ -19,7 +19,7 @@ use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
 use crate::tenant::{Access, Tenant};
-use crate::units::{AccountId, RequestId, Tokens};
+use crate::units::{AccountId, RequestId, Timestamp, Tokens};
 
 use super::flying::Flying;
 use super::{Flight, Refusal, Settings, about, needs, scope};
@@ -94,6 +94,11 @@ impl Gateway {
     pub fn account_statement(&self, account: &AccountId) -> Vec<Line> {
         let ledger = &self.parts.ledger;
         ledger.statement(account, &About::default(), ledger.now())
+    }
+
+    /// The time by which requests are admitted: the database's, where replicas share one.
+    pub fn now(&self) -> Timestamp {
+        self.parts.ledger.now()
     }
 
     /// What was used, by group.

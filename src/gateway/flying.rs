@@ -14,7 +14,7 @@ use crate::chat::{Finish, Request};
 use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
 use crate::idempotency::Ticket;
 use crate::ledger::{Reservation, SettlementDetail};
-use crate::units::{Money, RequestId, Timestamp, Tokens};
+use crate::units::{Money, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Parts};
 use super::books::Books;
@@ -94,7 +94,7 @@ impl Flying {
         let Some(ticket) = &self.ticket else {
             return reservation.dispatch().await.map_err(Refusal::Ledger);
         };
-        let now = Timestamp::now();
+        let now = self.parts.ledger.now();
         let until = now + self.deadline.saturating_duration_since(Instant::now()) + EXPIRY_MARGIN;
         ticket.begin(self.id, now, until).await?;
         reservation.dispatch().await.map_err(Refusal::Ledger)?;

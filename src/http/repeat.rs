@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::idempotency::{Answer, Body, Fingerprint, Found, Scope, Ticket};
 use crate::tenant::Tenant;
-use crate::units::{RequestId, Timestamp};
+use crate::units::RequestId;
 
 use super::error::Problem;
 use super::router::Service;
@@ -46,7 +46,7 @@ pub(super) async fn turn(
     }
     let scope = Scope { account: tenant.account.clone(), key: key.into() };
     let asked = fingerprint(&scope, headers, body)?;
-    let found = service.idempotency.look(scope, asked, Timestamp::now()).await;
+    let found = service.idempotency.look(scope, asked, service.gateway.now()).await;
     let found = found.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, "an idempotency key was refused");
         Problem::overloaded(error.to_string(), std::time::Duration::from_secs(1))

@@ -36,7 +36,11 @@ impl Account {
         self.facets.retain(|facet, _| limits.iter().any(|limit| limit.scope.covers(facet)));
         let is_new =
             |scope: &Scope| *scope != Scope::All && !before.iter().any(|limit| limit.scope == *scope);
-        self.limits.iter().map(|limit| limit.scope.clone()).filter(is_new).collect()
+        let mut scopes: Vec<Scope> =
+            self.limits.iter().map(|limit| limit.scope.clone()).filter(is_new).collect();
+        scopes.sort();
+        scopes.dedup();
+        scopes
     }
 
     /// Takes the right to reserve away, until it is declared again.
@@ -63,7 +67,7 @@ impl Account {
             let limits = &self.limits;
             self.facets.retain(|facet, tallies| {
                 let mut theirs = limits.iter().filter(|limit| limit.scope.covers(facet));
-                theirs.any(|limit| tallies.remembers(limit.window, now))
+                theirs.any(|limit| tallies.remembers(limit.max.unit(), limit.window, now))
             });
         }
     }

@@ -79,8 +79,10 @@ impl Accounts {
         self.tree.accounts().for_each(|(_, account)| account.doubt());
         for terms in terms {
             let (account, scopes) = self.tree.declare(terms);
-            let mine = self.open.values().filter(|open| terms.account.holds(&open.row.account));
-            for open in mine.filter(|_| !scopes.is_empty()) {
+            if scopes.is_empty() {
+                continue;
+            }
+            for open in self.open.values().filter(|open| terms.account.holds(&open.row.account)) {
                 account.adopt(&scopes, &open.row.about, open.held, open.row.admitted);
             }
         }

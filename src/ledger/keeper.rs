@@ -1,4 +1,4 @@
-//! Keeps the lease: renews it in time, buries the dead, and begins anew when it was over.
+//! Keeps the lease: renews it in time, and begins anew when it was over. Buries the dead.
 
 use std::sync::{Arc, Weak};
 
@@ -25,7 +25,8 @@ impl Keeper {
             tokio::select! {
                 () = self.sharing.done.cancelled() => break,
                 () = sleep(lasts / RENEWALS) => self.renew(lasts).await,
-                () = self.sharing.over.notified() => self.begin_anew(lasts).await,
+                // It may be about a life that is over already: the bank knows.
+                () = self.sharing.over.notified() => self.renew(lasts).await,
             }
         }
         let epoch = self.sharing.epoch();
@@ -48,10 +49,6 @@ impl Keeper {
             Err(error) if error.is_lease_over() => return self.begin_anew(lasts).await,
             Err(error) => tracing::warn!(%error, "the lease is not renewed; trying again"),
         }
-        match within(lasts, self.sharing.bank.bury()).await {
-            Ok(0) | Err(_) => {}
-            Ok(count) => tracing::warn!(count, "replicas have died; what they left open is posted"),
-        }
     }
 
     /// What was open is posted by whoever ended the old life; nothing of it can be written any more.
@@ -73,13 +70,29 @@ impl Keeper {
     }
 }
 
+/// Buries the dead, beside the renewals: whoever had many requests is long in burying.
+pub(super) async fn mourn(sharing: Arc<Sharing>) {
+    loop {
+        tokio::select! {
+            () = sharing.done.cancelled() => return,
+            () = sleep(sharing.lasts() / RENEWALS) => {}
+        }
+        match sharing.bank.bury().await {
+            Ok(0) => {}
+            Ok(count) => tracing::warn!(count, "replicas have died; what they left open is posted"),
+            Err(error) => tracing::warn!(%error, "a dead replica is not buried; trying again"),
+        }
+    }
+}
+
 /// Fresh accounts, under the new lease; what waits for the old journal is let go.
 fn begin(ledger: &Ledger, sharing: &Sharing, asked: Instant, lease: &Lease) {
+    // Terms that change meanwhile wait for the lock, and are declared to the fresh accounts then.
+    let mut accounts = ledger.accounts();
     let mut fresh = Accounts::default();
     fresh.share();
     fresh.now(lease.now);
     fresh.declare(&sharing.terms());
-    let mut accounts = ledger.accounts();
     *accounts = fresh;
     ledger.inner.queue.begin_anew(lease.journal.clone());
     sharing.begun(asked, lease);

@@ -12,7 +12,7 @@ use crate::tenant::Terms;
 use crate::units::{Money, RequestId, Timestamp};
 
 use super::banker::Banker;
-use super::keeper::Keeper;
+use super::keeper::{Keeper, mourn};
 use super::lease::Bank;
 use super::queue::{Answer, OnFailure, Queue};
 use super::recover::recover;
@@ -75,6 +75,7 @@ impl Ledger {
         ledger.hear(&sharing.bank.renew(lease.epoch).await?);
         let (inner, other) = (Arc::downgrade(&ledger.inner), Arc::downgrade(&ledger.inner));
         tasks.spawn(Keeper { ledger: inner, sharing: sharing.clone() }.run());
+        tasks.spawn(mourn(sharing.clone()));
         tasks.spawn(sharing.clone().listen());
         tasks.spawn(Banker { ledger: other, sharing }.run());
         Ok(ledger)

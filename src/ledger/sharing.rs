@@ -103,7 +103,7 @@ impl Sharing {
         }
     }
 
-    /// Never held together with another lock.
+    /// Taken after the lock of the accounts where both are held, and never across an await.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -123,10 +123,12 @@ impl Tallies {
         true
     }
 
-    /// True where something is open, or was spent in the window of that length that holds `now`.
-    pub(super) fn remembers(&self, window: Window, now: Timestamp) -> bool {
-        let spent = self.at(window, now).is_some_and(|tally| tally.spent != Amounts::ZERO);
-        spent || self.list.iter().any(|tally| tally.open > 0)
+    /// True where something is open, a slice is held that may be called back, or so much was spent in the window of that
+    /// length that holds `now` that a limit of that unit counts it.
+    pub(super) fn remembers(&self, unit: Unit, window: Window, now: Timestamp) -> bool {
+        let counted = self.at(window, now).is_some_and(|tally| tally.used(unit).0.size() > 0);
+        let is_held = |tally: &Tally| tally.open > 0 || tally.slices.iter().any(|slice| slice.own > 0);
+        counted || self.list.iter().any(is_held)
     }
 
     /// The window of that length that holds a moment.

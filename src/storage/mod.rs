@@ -9,6 +9,7 @@ mod settings;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use std::sync::Arc;
 

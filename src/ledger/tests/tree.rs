@@ -179,6 +179,20 @@ fn a_limit_on_a_model_that_is_new_counts_what_is_open() {
 }
 
 #[test]
+fn two_new_limits_on_each_user_count_what_is_open_once() {
+    let mut accounts = accounts(&[terms("key", &[])]);
+    let bob = about("m", Some("bob"), None);
+    let id = try_reserve(&mut accounts, "key", &bob, 8).unwrap();
+    let limits = [money(Window::Day, 10).on(Scope::EachUser), thinking(Window::Hour, 10).on(Scope::EachUser)];
+    accounts.declare(&[terms("key", &limits)]);
+    let lines = accounts.statement(&AccountId::new("key"), &bob, NOW);
+    assert_eq!(lines.iter().map(|line| line.reserved.size()).collect::<Vec<_>>(), [8, 1]);
+    accounts.void(id, NOW).unwrap();
+    let lines = accounts.statement(&AccountId::new("key"), &bob, NOW);
+    assert_eq!(lines.iter().map(|line| line.reserved.size()).collect::<Vec<_>>(), [0, 0]);
+}
+
+#[test]
 fn users_are_forgotten_when_no_limit_remembers_them() {
     let mut accounts = accounts(&[terms("key", &[money(Window::Hour, 10).on(Scope::EachUser)])]);
     let hour = std::time::Duration::from_secs(3600);

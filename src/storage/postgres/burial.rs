@@ -36,10 +36,13 @@ pub(super) async fn bury(
         posted.push(Entry::posted(dispatched(row)?, now));
     }
     insert(connection, Some(epoch.0), &posted).await?;
-    give_back(connection, epoch).await
+    give_back(connection, epoch, now).await
 }
 
-async fn give_back(connection: &mut PgConnection, epoch: Epoch) -> Result<(), sqlx::Error> {
+async fn give_back(connection: &mut PgConnection, epoch: Epoch, now: Timestamp) -> Result<(), sqlx::Error> {
+    // Of windows that have ended nobody takes any more; there are many of them.
+    let ended = "DELETE FROM slices s USING purses p WHERE p.id = s.purse AND s.epoch = $1 AND p.ends <= $2";
+    sqlx::query(ended).bind(epoch.0).bind(now.0).execute(&mut *connection).await?;
     // In the order in which everybody locks them.
     let lock = "SELECT p.id FROM purses p JOIN slices s ON s.purse = p.id WHERE s.epoch = $1 \
                 ORDER BY p.id FOR UPDATE OF p";

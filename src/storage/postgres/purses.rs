@@ -185,7 +185,8 @@ pub(super) async fn create(connection: &mut PgConnection, purses: &[Purse]) -> R
              AND u.admitted_at < coalesce( \
                      (SELECT (extract(epoch FROM min(q.created_at)) * 1000)::bigint FROM purses q \
                       WHERE (q.account, q.facet, q.unit, q.period, q.begins) \
-                          = (p.account, p.facet, p.unit, p.period, p.begins) AND NOT q.id = ANY($1)), \
+                          = (p.account, p.facet, p.unit, p.period, p.begins) AND NOT q.id = ANY($1) \
+                        AND p.facet = 'user'), \
                      9223372036854775807) \
             LEFT JOIN replicas r ON r.epoch = u.epoch AND NOT r.is_over \
             WHERE p.id = ANY($1) GROUP BY 1, 2, 3), \

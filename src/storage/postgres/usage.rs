@@ -3,10 +3,9 @@
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row};
 
-use crate::ledger::{Amounts, Sums, Usage, UsageGroup, UsageQuery};
-use crate::units::{Count, Money, Timestamp, Tokens};
-
-use super::rows::count;
+use crate::ledger::{Usage, UsageGroup, UsageQuery};
+use crate::storage::usage::sums;
+use crate::units::Timestamp;
 
 /// Of the account $3 and all below it, by day ($4), account ($5) and model ($6), after the group ($8, $9, $10).
 const USAGE: &str = "\
@@ -43,24 +42,8 @@ pub(super) async fn usage(pool: &PgPool, query: &UsageQuery) -> Result<Vec<Usage
 }
 
 fn used(row: &PgRow) -> Result<Usage, sqlx::Error> {
-    let number = |column| row.try_get::<i64, _>(column).map(count);
     let day = Timestamp(row.try_get("day")?);
     let (key, model) = (row.try_get::<&str, _>("key")?, row.try_get::<&str, _>("model")?);
-    Ok(Usage {
-        group: UsageGroup { day, key: key.into(), model: model.into() },
-        sums: Sums {
-            spent: Amounts {
-                money: Money(number("money")?),
-                thinking: Tokens(number("thinking")?),
-                requests: Count(number("requests")?),
-                tool_calls: Count(number("tool_calls")?),
-            },
-            overrun: Money(number("overrun")?),
-            settled: number("settled")?,
-            prompt: Tokens(number("prompt")?),
-            overhead: Tokens(number("overhead")?),
-            solution: Tokens(number("solution")?),
-            other: Tokens(number("other")?),
-        },
-    })
+    let group = UsageGroup { day, key: key.into(), model: model.into() };
+    Ok(Usage { group, sums: sums(|column| row.try_get(column))? })
 }

@@ -109,7 +109,7 @@ impl Journal for SqliteJournal {
 
     fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
         async move {
-            let read = sums::usage(&mut *self.database.reader().await, query).await;
+            let read = sums::usage(&mut *self.database.slow_reader().await, query).await;
             read.map_err(|source| self.failed(source))
         }
         .boxed()

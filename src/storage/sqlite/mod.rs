@@ -51,6 +51,8 @@ pub(super) const READ_AT_START: [&str; 3] = [rows::UNRESOLVED, sums::BETWEEN, su
 pub struct Sqlite {
     writer: Mutex<SqliteConnection>,
     reader: Mutex<SqliteConnection>,
+    /// For what may take long: nobody's request waits for it.
+    slow: Mutex<SqliteConnection>,
     /// True where the writer could not begin: after some errors of the disk a connection never can again.
     is_distrusted: AtomicBool,
     settings: SqliteSettings,
@@ -67,9 +69,11 @@ impl Sqlite {
         let mut writer = connect(settings).await.map_err(open_error)?;
         migrate(&mut writer, path).await?;
         let reader = connect(settings).await.map_err(open_error)?;
+        let slow = connect(settings).await.map_err(open_error)?;
         Ok(Sqlite {
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
+            slow: Mutex::new(slow),
             is_distrusted: AtomicBool::new(false),
             settings: settings.clone(),
             _lock: lock,
@@ -78,8 +82,11 @@ impl Sqlite {
 
     /// Closes it, so that all is in the one file.
     async fn close(self) -> Result<(), StorageError> {
-        let Sqlite { writer, reader, settings: SqliteSettings { path, .. }, _lock, .. } = self;
-        let closed = async { reader.into_inner().close().await.and(writer.into_inner().close().await) };
+        let Sqlite { writer, reader, slow, settings: SqliteSettings { path, .. }, _lock, .. } = self;
+        let closed = async {
+            slow.into_inner().close().await?;
+            reader.into_inner().close().await.and(writer.into_inner().close().await)
+        };
         closed.await.map_err(|source| StorageError::Open { path, source })
     }
 
@@ -103,6 +110,11 @@ impl Sqlite {
             self.is_distrusted.store(true, Ordering::Relaxed);
         }
         begun
+    }
+
+    /// The connection that reads beside it what may take long: use, and what a seal covers.
+    async fn slow_reader(&self) -> MutexGuard<'_, SqliteConnection> {
+        self.slow.lock().await
     }
 
     /// The connection that reads beside it.

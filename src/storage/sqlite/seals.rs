@@ -17,13 +17,14 @@ const ROWS_MAX: usize = 1024;
 /// it is held for one short transaction, in which a seal that another made meanwhile is a conflict.
 pub(super) async fn seal(database: &Sqlite, now: Timestamp) -> Result<Option<Seal>, sqlx::Error> {
     let (previous, newest) = {
-        let mut reader = database.reader().await;
+        let mut reader = database.slow_reader().await;
         (last(&mut reader).await?, newest(&mut reader).await?)
     };
     let mut sealing = Sealing::after(previous.as_ref());
     while sealing.room() > 0 {
         // Others may read between the parts; what is sealed here does not change any more.
-        let part = records(&mut *database.reader().await, sealing.through(), newest, sealing.room()).await?;
+        let part =
+            records(&mut *database.slow_reader().await, sealing.through(), newest, sealing.room()).await?;
         if part.is_empty() {
             break;
         }

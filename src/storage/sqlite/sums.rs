@@ -3,8 +3,9 @@
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Connection, Row, SqliteConnection};
 
-use crate::ledger::{AccountId, Amounts, Span, Spent, Sums, Usage, UsageGroup, UsageQuery};
-use crate::units::{Count, Money, Timestamp, Tokens};
+use crate::ledger::{AccountId, Amounts, Span, Spent, Usage, UsageGroup, UsageQuery};
+use crate::storage::usage::sums;
+use crate::units::{Count, Money, Timestamp};
 
 use super::rows::{about, amounts, count};
 
@@ -169,19 +170,8 @@ fn spent(row: &SqliteRow) -> Result<Spent, sqlx::Error> {
 }
 
 fn used(row: &SqliteRow) -> Result<Usage, sqlx::Error> {
-    let number = |column| row.try_get::<i64, _>(column).map(count);
     let day = Timestamp(row.try_get("day")?);
     let (key, model) = (row.try_get::<&str, _>("key")?, row.try_get::<&str, _>("model")?);
-    Ok(Usage {
-        group: UsageGroup { day, key: key.into(), model: model.into() },
-        sums: Sums {
-            spent: Amounts { requests: Count(number("requests")?), ..amounts(row)? },
-            overrun: Money(number("overrun")?),
-            settled: number("settled")?,
-            prompt: Tokens(number("prompt")?),
-            overhead: Tokens(number("overhead")?),
-            solution: Tokens(number("solution")?),
-            other: Tokens(number("other")?),
-        },
-    })
+    let group = UsageGroup { day, key: key.into(), model: model.into() };
+    Ok(Usage { group, sums: sums(|column| row.try_get(column))? })
 }
