@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,10 +52,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints to a person.
-#[expect(clippy::print_stdout, reason = "the command line's own words")]
+/// Prints to a person, or to a pipe whose other end may have had enough.
 pub(super) fn say(text: &str) {
-    println!("{text}");
+    let _ = writeln!(io::stdout(), "{text}");
 }
 
 /// Tells a person what went wrong, and the shell too.

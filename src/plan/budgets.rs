@@ -80,10 +80,15 @@ impl Ceiling {
 
 /// Lowers a ceiling to what a purse holds; refuses where it does not even hold an answer alone.
 fn lower_to(ceiling: &mut Ceiling, purse: &Purse, terms: &Terms, bounds: &Bounds) -> Result<(), Refusal> {
-    let Some(reason) = purse.reason(least(terms, bounds, ceiling.most)) else { return Ok(()) };
+    if purse.holds(least(terms, bounds, ceiling.most)) {
+        return Ok(());
+    }
     purse.check(least(terms, bounds, Tokens::ZERO))?;
     let most = largest(Tokens::ZERO, ceiling.most, |t| purse.holds(least(terms, bounds, t)));
-    *ceiling = Ceiling { most, by: reason };
+    // Of several caps the tightest is named: the one that the next token does not fit under.
+    if let Some(by) = purse.reason(least(terms, bounds, most + Tokens(1))) {
+        *ceiling = Ceiling { most, by };
+    }
     Ok(())
 }
 

@@ -64,7 +64,9 @@ pub enum Refusal {
         cost: Money,
     },
     /// What is left under a limit is too little.
-    #[error("needs {needed}, and {limit} has {left} left: ask for less or wait until it starts anew")]
+    #[error(
+        "needs {needed}, and {limit} has {left} left: ask for less, wait until it starts anew, or have it raised"
+    )]
     DoesNotFit {
         /// Which limit.
         limit: Limit,

@@ -57,7 +57,9 @@ pub(super) enum Verb {
 enum BooksError {
     #[error(transparent)]
     Config(#[from] Mistakes),
-    #[error("there is no file to do this with: the configured ledger is not one of SQLite")]
+    #[error(
+        "the configured ledger is no file of SQLite: in PostgreSQL ask GET /v1/usage, and use pg_dump and psql (table resolutions)"
+    )]
     NoFile,
     #[error(transparent)]
     Storage(#[from] StorageError),
