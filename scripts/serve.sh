@@ -10,7 +10,8 @@ server=$!
 trap 'kill "$server" 2>/dev/null || true' EXIT
 
 waited=0
-until "$binary" health 2>/dev/null; do
+# Its own words are no part of what the command writes.
+until "$binary" health >/dev/null 2>&1; do
     kill -0 "$server" 2>/dev/null || { echo "stint: the server ended before it was ready" >&2; exit 1; }
     [ "$waited" -lt 120 ] || { echo "stint: the server was not ready after a minute" >&2; exit 1; }
     waited=$((waited + 1))

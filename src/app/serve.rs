@@ -98,7 +98,7 @@ async fn stop(running: &Running, drain: Duration, mut ends: Ends) -> bool {
     let written = running.ledger_work.drain(LAST_COMMITS).await;
     if !written {
         tracing::error!(
-            "the ledger could not write its last settlements; they are posted whole at the next start"
+            "the ledger could not write its last settlements; they are posted at the next start, or by another replica"
         );
     }
     running.stop_engines();
