@@ -101,8 +101,10 @@ impl Said {
             429 => refused(Fault::Overload, ""),
             529 => failure(Fault::Overload, ""),
             408 => failure(Fault::Timeout, ""),
+            // Something else held it up for a moment, the official SDKs take it.
+            409 => refused(Fault::Backend, ""),
             400 | 413 | 422 => self.refusal(&refused),
-            300..=499 => refused(Fault::Backend, ""),
+            300..=499 => refused(Fault::Backend, "").elsewhere(),
             _ => failure(Fault::Backend, ""),
         }
     }
@@ -115,9 +117,9 @@ impl Said {
                 let failure = refused(Fault::Caller, ": the prompt is too long");
                 Failure { told, ..failure.code("context_length_exceeded") }
             }
-            _ if model => refused(Fault::Backend, ": it does not know the model"),
+            _ if model => refused(Fault::Backend, ": it does not know the model").elsewhere(),
             Some(words) => refused(Fault::Caller, ": it refuses the request").told(words),
-            None => refused(Fault::Backend, ""),
+            None => refused(Fault::Backend, "").elsewhere(),
         }
     }
 
