@@ -4,6 +4,7 @@
 //! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
 
 mod failure;
+pub mod fleet;
 pub mod local;
 mod pace;
 pub mod remote;
@@ -20,7 +21,7 @@ use crate::catalog::Conditions;
 use crate::chat::{Request, ToolCallDelta};
 use crate::units::Tokens;
 
-pub use failure::{Failure, Fault};
+pub use failure::{Failure, Fault, Retry};
 
 /// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
 pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;

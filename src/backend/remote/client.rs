@@ -96,6 +96,8 @@ impl Client {
             .referer(false)
             .no_proxy()
             .connect_timeout(settings.connect)
+            // Whoever knows the money tries again, and nobody else.
+            .retry(reqwest::retry::never())
             .http2_max_header_list_size(32 << 10)
             .default_headers(headers(&settings)?);
         // Common servers close after 5 s; a connection of that age may be gone just as we send.
