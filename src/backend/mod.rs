@@ -17,8 +17,8 @@ use std::sync::Arc;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
 
-use crate::catalog::Conditions;
-use crate::chat::{Request, ToolCallDelta};
+use crate::catalog::{Class, Conditions};
+use crate::chat::{Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
 pub use failure::{Failure, Fault, Retry};
@@ -44,6 +44,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
 pub struct Call {
     /// What is asked.
     pub request: Arc<Request>,
+    /// How its thinking is held.
+    pub class: Class,
     /// Which part of it.
     pub part: Part,
     /// Fixes the draw, for this choice.
@@ -53,23 +55,30 @@ pub struct Call {
 /// Which part of a generation to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Thought and answer in one go; the backend holds both budgets and closes the thought itself (class
-    /// `inline`).
+    /// Thought and answer in one go; the backend holds both budgets and closes the thought itself (classes
+    /// `inline` and `native`).
     Whole {
         /// The thinking budget.
         thinking: Tokens,
         /// The solution budget.
         solution: Tokens,
     },
-    /// Only the thought, `thinking` tokens at most and at least 1 (class `continue`, first phase).
+    /// The thought, `thinking` tokens at most and at least 1, where the backend can hold that; else it is cut from
+    /// outside. A backend that cannot stop where the thought closes by itself goes on into the answer (classes
+    /// `continue` and `turn`, first phase).
     Thought {
         /// The thinking budget.
         thinking: Tokens,
+        /// The solution budget, for an answer that follows at once.
+        solution: Tokens,
     },
-    /// Only the answer, after a thought that is closed by now (class `continue`, second phase).
+    /// Only the answer, after a thought that is closed by now: resumed from it (class `continue`), or in a new turn
+    /// without thinking (class `turn`).
     Solution {
         /// The thought so far, without tags.
         thought: Thought,
+        /// What was already written of the answer, which goes on from there; usually nothing.
+        answer: String,
         /// The solution budget.
         solution: Tokens,
     },
@@ -80,6 +89,13 @@ pub enum Part {
         /// The limit of everything written.
         tokens: Tokens,
     },
+}
+
+impl Part {
+    /// The whole answer after a thought.
+    pub fn resumed(thought: Thought, solution: Tokens) -> Part {
+        Part::Solution { thought, answer: String::new(), solution }
+    }
 }
 
 /// A thought to resume from.
@@ -118,6 +134,8 @@ pub enum Piece {
         /// How many tokens it is.
         tokens: Tokens,
     },
+    /// A part of the thought that its provider wants back as it is.
+    Signed(Signed),
     /// More of the answer.
     Answer {
         /// What it says, with the blank that stands before it: whoever shows it drops that.
@@ -163,6 +181,10 @@ pub enum Ending {
 pub struct Usage {
     /// Everything read.
     pub prompt: Tokens,
+    /// How much of it the provider's cache had.
+    pub cache_read: Tokens,
+    /// How much of it the provider put into its cache, where that has a price.
+    pub cache_write: Tokens,
     /// Everything written.
     pub completion: Tokens,
     /// How much of it was thought, where the upstream says it.

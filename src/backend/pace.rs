@@ -97,7 +97,7 @@ impl Lap {
             }
             Piece::Usage(usage) => self.usage = *usage,
             Piece::End(_) => self.finish(),
-            Piece::Tag { .. } | Piece::HandOff { .. } | Piece::ToolCall(_) => {}
+            Piece::Tag { .. } | Piece::HandOff { .. } | Piece::Signed(_) | Piece::ToolCall(_) => {}
         }
     }
 
@@ -142,7 +142,12 @@ mod tests {
             lap.note(&Piece::Answer { text: "x".to_owned(), tokens: Tokens::ZERO });
             tokio::time::advance(Duration::from_millis(100)).await;
         }
-        lap.note(&Piece::Usage(Usage { prompt: Tokens(40), completion: Tokens(90), thinking }));
+        lap.note(&Piece::Usage(Usage {
+            prompt: Tokens(40),
+            completion: Tokens(90),
+            thinking,
+            ..Usage::default()
+        }));
         lap.note(&Piece::End(Ending::Limit));
     }
 

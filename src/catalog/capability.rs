@@ -2,12 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Tokens;
+
 /// How a cut is enforced; `execute` takes the strongest that the backend has (design: elastic execution).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
     /// One limit for both phases and an effort word; hidden thoughts are bounded, not cut.
     Effort,
+    /// The stream is cut where the thought reaches its budget, and the answer asked for in a new turn without
+    /// thinking.
+    Turn,
+    /// The provider's own budget, verified by counting.
+    Native,
     /// The thought is stopped at its budget and closed, and the answer resumed from there.
     Continue,
     /// The sampler's own state machine, exact to the token.
@@ -15,10 +22,23 @@ pub enum Class {
 }
 
 impl Class {
+    /// The most that a native budget of `t` may take: providers count and stop a little differently than we do
+    /// (1.1·t + 32, design: elastic execution). What goes beyond does not hold.
+    pub fn native_most(t: Tokens) -> Tokens {
+        if t == Tokens::ZERO { t } else { t + Tokens(t.0.div_ceil(10)) + Tokens(32) }
+    }
+
+    /// True where a thought is cut by stopping one call and the answer asked for in another.
+    pub fn is_resumed(self) -> bool {
+        matches!(self, Class::Continue | Class::Turn)
+    }
+
     /// The word in configuration, `budget.enforced` and metrics.
     pub fn word(self) -> &'static str {
         match self {
             Class::Effort => "effort",
+            Class::Turn => "turn",
+            Class::Native => "native",
             Class::Continue => "continue",
             Class::Inline => "inline",
         }

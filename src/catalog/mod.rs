@@ -11,6 +11,7 @@ mod market;
 mod model;
 mod offer;
 mod outcome;
+mod tariff;
 
 pub use allowance::{Allowance, Left, Purse};
 pub use calibration::{Calibration, Domain, Feature, Features, ModelCalibration};
@@ -18,6 +19,7 @@ pub use capability::{Capability, Class, Needs};
 pub use demand::{Demand, ModelDemand, TaskClass};
 pub use length::LogNormal;
 pub use market::{Conditions, Market};
-pub use model::{Catalog, EffortLevel, HandOff, Model, Prices, Route};
+pub use model::{Catalog, EffortLevel, HandOff, Model, Route};
 pub use offer::{Offer, Plan, WorstCase};
 pub use outcome::{Ended, SolutionEnded, Spent};
+pub use tariff::{Billed, Prices, Rates, Tariff};

@@ -3,25 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::units::{Chance, Money, Price, Tokens};
+use crate::units::{Chance, Money, Tokens};
 
-use super::{Capability, Class};
-
-/// What a model's tokens cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prices {
-    /// For the prompt.
-    pub input: Price,
-    /// For all that is generated: thought, overhead and solution.
-    pub output: Price,
-}
-
-impl Prices {
-    /// The cost of so much prompt and so much output.
-    pub fn cost(&self, input: Tokens, output: Tokens) -> Money {
-        self.input.cost(input) + self.output.cost(output)
-    }
-}
+use super::{Capability, Class, Needs, Tariff};
 
 /// What closes an unfinished thought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,12 +31,16 @@ pub struct EffortLevel {
 pub struct Model {
     /// The name that callers use.
     pub name: Arc<str>,
-    /// List prices; a model without is refused for keys with a money limit.
-    pub prices: Option<Prices>,
+    /// What it costs; a model without prices is refused for keys with a money limit.
+    pub tariff: Option<Tariff>,
     /// Prompt and everything generated together.
     pub context: Tokens,
-    /// How its thinking is held.
-    pub class: Class,
+    /// How its thinking can be held, the strongest first; one at least.
+    pub classes: Vec<Class>,
+    /// The least that a thought is given where its provider holds the budget; a smaller budget is no thought.
+    pub thinking_min: Tokens,
+    /// True where it cannot be kept from thinking.
+    pub thinks_always: bool,
     /// The most that it can think; 0 for a model that does not think.
     pub thinking_max: Tokens,
     /// The solution budget where the caller states none.
@@ -63,6 +51,8 @@ pub struct Model {
     pub capabilities: Vec<Capability>,
     /// The effort scale, lowest first; for the class `effort`.
     pub efforts: Vec<EffortLevel>,
+    /// True where tool calls can be read out of an answer that was resumed from a closed thought.
+    pub resumes_tools: bool,
     /// True where whoever serves it stops, and stops billing, when we are gone.
     pub stops_billing: bool,
 }
@@ -95,6 +85,26 @@ impl Model {
     /// True where the model can do it.
     pub fn can(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
+    }
+
+    /// The strongest way to hold the thinking of a request with such needs. `None` where there is no way.
+    pub fn class(&self, needs: &Needs) -> Option<Class> {
+        self.classes.iter().copied().find(|class| self.serves(*class, needs))
+    }
+
+    /// How an answer is asked for after a thought that was stopped from outside, where that can be.
+    pub fn resume(&self, class: Class, needs: &Needs) -> Option<Class> {
+        let resumes = |other: &Class| other.is_resumed() && self.serves(*other, needs);
+        match class {
+            Class::Inline | Class::Continue | Class::Turn => Some(class),
+            Class::Native => self.classes.iter().copied().find(resumes),
+            Class::Effort => None,
+        }
+    }
+
+    /// A thought is only resumed where the tool calls that may follow it can be read.
+    fn serves(&self, class: Class, needs: &Needs) -> bool {
+        class != Class::Continue || self.resumes_tools || !needs.capabilities.contains(&Capability::Tools)
     }
 }
 

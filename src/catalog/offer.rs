@@ -22,6 +22,8 @@ pub struct Offer {
     pub model: Arc<str>,
     /// How the budgets are held.
     pub class: Class,
+    /// How an answer is asked for after a thought that was stopped from outside, where that can be.
+    pub resume: Option<Class>,
     /// The thinking budget of each choice.
     pub thinking: Tokens,
     /// The solution budget of each choice.

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::units::Tokens;
+use crate::units::{Money, Tokens};
+
+use super::{Billed, Tariff};
 
 /// How a thought ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
@@ -54,6 +56,13 @@ pub struct Spent {
     pub other_thinking: Tokens,
     /// How many calls were made beyond the first.
     pub other_attempts: u32,
+    /// Each call of the backend as it is billed, in order.
+    pub calls: Vec<Billed>,
+    /// How often the answer spoke like a thought that goes on (`ThinkDial`, arXiv 2508.18773): only looked for where
+    /// the thought was cut.
+    pub leaks: u32,
+    /// True where the backend's own budget did not hold.
+    pub overran: bool,
     /// True where a count was reckoned rather than reported.
     pub estimated: bool,
     /// How the thought ended.
@@ -75,11 +84,21 @@ impl Spent {
 
     /// Everything read, as billed.
     pub fn input(&self) -> Tokens {
-        self.prompt + self.prompt_again
+        self.calls.iter().map(|call| call.input).sum()
     }
 
     /// Everything written, as billed.
     pub fn output(&self) -> Tokens {
-        self.completion().saturating_sub(self.injected) + self.other
+        self.calls.iter().map(|call| call.output).sum()
+    }
+
+    /// What the provider's cache had.
+    pub fn cache_read(&self) -> Tokens {
+        self.calls.iter().map(|call| call.cache_read).sum()
+    }
+
+    /// What it all costs.
+    pub fn cost(&self, tariff: &Tariff) -> Money {
+        self.calls.iter().map(|call| tariff.cost(call)).sum()
     }
 }

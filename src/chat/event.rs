@@ -1,5 +1,7 @@
 //! What a caller sees of an execution while it runs.
 
+use super::Signed;
+
 /// Why an answer ended, in OpenAI's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Finish {
@@ -43,6 +45,8 @@ pub struct ToolCallDelta {
 pub enum Event {
     /// More of the thought.
     Thought(String),
+    /// A part of the thought that is to be sent back as it is.
+    Signed(Signed),
     /// More of the answer.
     Answer(String),
     /// More of a tool call.

@@ -1,5 +1,7 @@
 //! One turn of a conversation.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 /// Who speaks.
@@ -47,6 +49,16 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+/// A part of a thought that its provider has signed or encrypted, and wants back as it was in the next turn of a
+/// run with tools. It means nothing to any other model, so it is never given to one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signed {
+    /// The model that it came from, by the name that callers use.
+    pub model: Arc<str>,
+    /// What the provider sent, as JSON text, byte for byte.
+    pub block: Box<str>,
+}
+
 /// One turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -56,6 +68,8 @@ pub struct Message {
     pub content: Vec<Part>,
     /// The thought before it, where the caller sent it back.
     pub thought: Option<String>,
+    /// What its provider signed of that thought, in order, where the caller sent it back.
+    pub signed: Vec<Signed>,
     /// The calls that an assistant made.
     pub tool_calls: Vec<ToolCall>,
     /// Which call a tool message answers.
@@ -68,7 +82,20 @@ impl Message {
     /// A message of plain text.
     pub fn text(role: Role, text: impl Into<String>) -> Message {
         let content = vec![Part::Text(text.into())];
-        Message { role, content, thought: None, tool_calls: Vec::new(), tool_call_id: None, name: None }
+        Message {
+            role,
+            content,
+            thought: None,
+            signed: Vec::new(),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            name: None,
+        }
+    }
+
+    /// What a model signed of this turn's thought.
+    pub fn signed_by<'m>(&'m self, model: &'m str) -> impl Iterator<Item = &'m str> {
+        self.signed.iter().filter(move |signed| &*signed.model == model).map(|signed| &*signed.block)
     }
 
     /// The text parts, joined.

@@ -9,5 +9,5 @@ mod request;
 
 pub use budget::{Budget, Depth};
 pub use event::{Event, Finish, ToolCallDelta};
-pub use message::{Message, Part, Role, ToolCall};
+pub use message::{Message, Part, Role, Signed, ToolCall};
 pub use request::{Request, Sampling, Tool};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::local;
-use crate::catalog::{Class, HandOff, Model, Prices};
+use crate::catalog::{Class, HandOff, Model, Prices, Tariff};
 use crate::units::{Money, Price, Tokens};
 
 use super::backend::{Backend, Manner, Served, Source};
@@ -17,18 +17,21 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
     let name: Arc<str> = "reasoner".into();
     let model = Model {
         name: name.clone(),
-        prices: Some(Prices {
+        tariff: Some(Tariff::plain(Prices {
             input: dollars_per_million(100_000_000),
             output: dollars_per_million(400_000_000),
-        }),
+        })),
         context: Tokens(512),
-        class: Class::Inline,
+        classes: vec![Class::Inline],
+        thinking_min: Tokens::ZERO,
+        thinks_always: false,
         thinking_max: Tokens(256),
         solution_default: Tokens(64),
         // The hand-off, the start tag, and the end of the text.
         hand_off: HandOff { text: HAND_OFF.to_owned(), overhead: Tokens(5) },
         capabilities: Vec::new(),
         efforts: Vec::new(),
+        resumes_tools: false,
         stops_billing: true,
     };
     let served = Served { name, source: Source::Embedded(manner()) };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
-use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Prices};
+use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Prices, Tariff};
 use crate::units::{Money, Price, Tokens};
 
 use super::backend::{Base, Kind, Manner, Served, Source};
@@ -74,9 +74,11 @@ fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
     let thinks = class != Class::Effort;
     let model = Model {
         name: name.into(),
-        prices: None,
+        tariff: None,
         context: Tokens(32_768),
-        class,
+        classes: vec![class],
+        thinking_min: Tokens::ZERO,
+        thinks_always: false,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
         hand_off: hand_off(class, HAND_OFF.to_owned()),
@@ -85,6 +87,7 @@ fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             Kind::Local => Vec::new(),
         },
         efforts: Vec::new(),
+        resumes_tools: false,
         stops_billing: class != Class::Effort,
     };
     Declared { served: Served { name: model.name.clone(), source: source(name, base) }, model, line }
@@ -116,7 +119,7 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
     let line = section.line_of("name");
     let Declared { mut served, mut model, .. } = usual(name.as_deref().unwrap_or_default(), base, line);
     let count = |key, least, usual| section.within(key, Tokens(least)..=TOKENS_MAX).unwrap_or(usual);
-    model.prices = prices(section);
+    model.tariff = prices(section).map(Tariff::plain);
     model.context = count("context", 16, model.context);
     model.thinking_max = count("thinking_max", 0, model.thinking_max);
     model.solution_default = count("solution_default", 1, model.solution_default);
@@ -162,7 +165,12 @@ fn closing(section: &Section<'_>, model: &Model, text: String, end_tag: &str) ->
         let remedy = format!("write \"{end_tag}\" where the thought is to end");
         section.wrong("hand_off", Wrong::new("does not close the thought", remedy));
     }
-    hand_off(model.class, text)
+    hand_off(base_class(model), text)
+}
+
+/// The strongest way to hold its thinking.
+fn base_class(model: &Model) -> Class {
+    model.classes.first().copied().unwrap_or(Class::Effort)
 }
 
 /// A token is one byte at least, so the hand-off's bytes bound its tokens; both tags and the end-of-text token
@@ -170,7 +178,7 @@ fn closing(section: &Section<'_>, model: &Model, text: String, end_tag: &str) ->
 fn hand_off(class: Class, text: String) -> HandOff {
     match class {
         Class::Effort => HandOff { text: String::new(), overhead: Tokens(16) },
-        Class::Inline | Class::Continue => {
+        Class::Inline | Class::Continue | Class::Native | Class::Turn => {
             let overhead = Tokens(text.len() as u64 + 3);
             HandOff { text, overhead }
         }

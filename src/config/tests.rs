@@ -70,7 +70,7 @@ fn without_a_file_the_embedded_model_serves_on_loopback() {
     assert_eq!(settings.http.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.backends.len(), 1);
     assert!(matches!(settings.backends[0].models[0].source, Source::Embedded(_)));
-    assert!(settings.catalog.models["reasoner"].prices.is_some());
+    assert!(settings.catalog.models["reasoner"].tariff.is_some());
     assert!(settings.catalog.routes.contains_key("auto"));
     assert_eq!(kept_in(&settings), Path::new("/home/alice/.local/share/stint/ledger.db"));
     assert!(settings.tenants.is_empty());
@@ -157,7 +157,7 @@ fn three_lines_serve_an_upstream() {
     };
     assert_eq!(upstream.model, "some-model");
     assert_eq!(upstream.client.base_url, "http://127.0.0.1:8000/v1");
-    assert!(settings.catalog.models["some-model"].prices.is_none());
+    assert!(settings.catalog.models["some-model"].tariff.is_none());
 }
 
 #[test]
@@ -400,5 +400,5 @@ fn what_is_said_is_what_holds() {
     assert_eq!(settings.backends.len(), 1);
     let model = &settings.catalog.models["m"];
     assert_eq!(model.thinking_max, Tokens(100));
-    assert_eq!(model.prices.unwrap().output.per_million_tokens, Money(1_000_000_000));
+    assert_eq!(model.tariff.unwrap().rates.list.output.per_million_tokens, Money(1_000_000_000));
 }

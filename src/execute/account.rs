@@ -1,11 +1,15 @@
 //! What one choice has taken, to the token where the backend says it, else reckoned and marked so.
 
 use crate::backend::Usage;
-use crate::catalog::Spent;
+use crate::catalog::{Billed, Spent};
 use crate::units::Tokens;
 
 /// Characters per token where nothing better is known: what English text takes.
 const CHARACTERS_PER_TOKEN: f64 = 3.5;
+/// The same, where a thought must be stopped in time: it is rather stopped early.
+const CHARACTERS_PER_TOKEN_LEAST: f64 = 3.0;
+/// The same, where a thought is only stopped once it has surely gone too far.
+const CHARACTERS_PER_TOKEN_MOST: f64 = 5.0;
 
 /// The account of a choice: what earlier parts took, and what the running one has shown so far.
 #[derive(Debug, Clone)]
@@ -29,8 +33,18 @@ struct Running {
     solution: Tokens,
     overhead: Tokens,
     injected: Tokens,
+    discarded: Tokens,
     thought_characters: u64,
     answer_characters: u64,
+}
+
+/// To which side an unsure count errs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lean {
+    /// Rather too many tokens.
+    Early,
+    /// Rather too few.
+    Late,
 }
 
 /// How a part came to its end.
@@ -105,8 +119,12 @@ impl Account {
     }
 
     /// Written, billed, and not delivered.
-    pub(super) fn discarded(&mut self, tokens: Tokens) {
+    pub(super) fn discarded(&mut self, text: &str, tokens: Tokens) {
+        let tokens = if tokens > Tokens::ZERO { tokens } else { reckon(characters(text)) };
         self.spent.other += tokens;
+        if let Some(part) = &mut self.running {
+            part.discarded += tokens;
+        }
     }
 
     pub(super) fn usage(&mut self, usage: Usage) {
@@ -115,9 +133,33 @@ impl Account {
         }
     }
 
-    /// Thinking tokens of the running part.
+    /// Thinking tokens of the running part, where each is reported.
     pub(super) fn thinking_now(&self) -> Tokens {
         self.running.as_ref().map_or(Tokens::ZERO, |part| part.thinking)
+    }
+
+    /// Thinking tokens of the running part with one more piece: by the best count there is. That is each token, else
+    /// what the upstream says in between, else the characters.
+    pub(super) fn thinking_with(&self, text: &str, tokens: Tokens, lean: Lean) -> Tokens {
+        let Some(part) = &self.running else { return tokens };
+        if part.thinking + tokens > Tokens::ZERO {
+            return part.thinking + tokens;
+        }
+        if let Some(told) = part.usage.and_then(|usage| part.told(&usage)) {
+            return told;
+        }
+        let per_token = match lean {
+            Lean::Early => CHARACTERS_PER_TOKEN_LEAST,
+            Lean::Late => CHARACTERS_PER_TOKEN_MOST,
+        };
+        reckon_by(part.thought_characters + characters(text), per_token)
+    }
+
+    /// Solution tokens so far, also where only the upstream's usage tells of them.
+    pub(super) fn solution_so_far(&self) -> Tokens {
+        let mut account = self.clone();
+        account.book(Close::Ended);
+        account.spent.solution
     }
 
     /// Solution tokens of the running part.
@@ -133,19 +175,26 @@ impl Account {
     /// Books the running part, if there is one.
     pub(super) fn book(&mut self, close: Close) {
         let Some(part) = self.running.take() else { return };
-        let prompt = part.usage.map(|usage| usage.prompt);
-        self.spent.estimated |= prompt.is_none();
+        let prompt = self.last_prompt(&part);
+        self.spent.estimated |= part.usage.is_none();
         if part.again {
-            let resent = self.prompt + self.spent.thinking + self.overhead;
-            self.spent.prompt_again += prompt.unwrap_or(resent);
+            self.spent.prompt_again += prompt;
         } else {
-            self.spent.prompt = prompt.unwrap_or(self.prompt);
+            self.spent.prompt = prompt;
         }
         let (thinking, solution) = self.split(&part, close);
+        self.spent.calls.push(part.billed(prompt, thinking + solution));
         self.spent.thinking += thinking;
         self.spent.solution += solution;
         self.spent.overhead += part.overhead;
         self.spent.injected += part.injected;
+    }
+
+    /// What the part read, by the upstream's word or by our bound.
+    fn last_prompt(&self, part: &Running) -> Tokens {
+        let resent = || self.prompt + self.spent.thinking + self.overhead;
+        let bound = || if part.again { resent() } else { self.prompt };
+        part.usage.map_or_else(bound, |usage| usage.prompt)
     }
 
     /// A part's thinking and solution tokens: its own count where its tokens were seen, else the upstream's
@@ -175,10 +224,30 @@ impl Account {
     }
 }
 
+impl Running {
+    /// What a usage in the middle says of the thought: all of it, while no answer has come.
+    fn told(&self, usage: &Usage) -> Option<Tokens> {
+        let thinks = self.answer_characters == 0 && usage.completion > Tokens::ZERO;
+        usage.thinking.or_else(|| thinks.then_some(usage.completion))
+    }
+
+    /// The call as it is billed: by the upstream's count, and never for less than was seen.
+    fn billed(&self, input: Tokens, written: Tokens) -> Billed {
+        let seen = written + self.overhead.saturating_sub(self.injected) + self.discarded;
+        let usage = self.usage.unwrap_or_default();
+        let Usage { cache_read, cache_write, completion, .. } = usage;
+        Billed { input, cache_read, cache_write, output: seen.max(completion) }
+    }
+}
+
 fn characters(text: &str) -> u64 {
     u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }
 
 fn reckon(characters: u64) -> Tokens {
-    Tokens::round((Tokens(characters).as_f64() / CHARACTERS_PER_TOKEN).ceil())
+    reckon_by(characters, CHARACTERS_PER_TOKEN)
+}
+
+fn reckon_by(characters: u64, per_token: f64) -> Tokens {
+    Tokens::round((Tokens(characters).as_f64() / per_token).ceil())
 }

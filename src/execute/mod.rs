@@ -4,6 +4,7 @@
 
 mod account;
 mod answer;
+mod leak;
 mod meter;
 mod phases;
 mod run;

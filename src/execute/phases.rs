@@ -5,19 +5,22 @@
 //! Three ways a thought ends are three cases; t and s are separate, and what is left of t is returned, not
 //! spent (Elastic Reasoning, arXiv 2505.05315, and design: elastic execution).
 
-use crate::backend::{Edge, Ending, Part, Piece, Thought};
+use crate::backend::{Edge, Ending, Part, Piece, Thought, Usage};
 use crate::catalog::{Class, Ended, SolutionEnded, Spent};
 use crate::chat::{Event, Finish};
 use crate::units::Tokens;
 
-use super::account::{Account, Close};
+use super::account::{Account, Close, Lean};
 use super::answer::Answer;
+use super::leak::Leaks;
 
 /// What one choice may take and how it is held.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
     /// How the budgets are held.
     pub class: Class,
+    /// How an answer is asked for after a thought that was stopped from outside, where that can be.
+    pub resume: Option<Class>,
     /// The thinking budget t.
     pub thinking: Tokens,
     /// The solution budget s.
@@ -67,36 +70,56 @@ enum State {
 #[derive(Debug, Clone)]
 pub struct Phases {
     terms: Terms,
+    /// How the running part holds its budgets.
+    class: Class,
     state: State,
     account: Account,
     thought: Thought,
     answer: Answer,
+    /// The answer so far, where a limit that was the thought's may break it off.
+    said: String,
+    leaks: Leaks,
     tool_calls: bool,
     rescued: bool,
+    overran: bool,
 }
 
 impl Phases {
     /// A choice that has not begun.
     pub fn new(terms: Terms) -> Phases {
-        let answer = Answer::new(&terms.stop);
-        let account = Account::new(terms.prompt, terms.overhead);
-        let thought = Thought::default();
-        Phases { terms, state: State::Waiting, account, thought, answer, tool_calls: false, rescued: false }
+        Phases {
+            class: terms.class,
+            state: State::Waiting,
+            account: Account::new(terms.prompt, terms.overhead),
+            thought: Thought::default(),
+            answer: Answer::new(&terms.stop),
+            said: String::new(),
+            leaks: Leaks::default(),
+            tool_calls: false,
+            rescued: false,
+            overran: false,
+            terms,
+        }
     }
 
     /// The first part to call for.
     pub fn begin(&mut self) -> Part {
         let Terms { thinking, solution, .. } = self.terms;
         let whole = thinking + solution + self.terms.overhead;
-        self.account.begin((self.terms.class == Class::Effort && self.terms.rescue).then_some(whole));
-        let thinks = thinking > Tokens::ZERO || self.terms.class == Class::Effort;
+        self.account.begin((self.class == Class::Effort && self.terms.rescue).then_some(whole));
+        let thinks = thinking > Tokens::ZERO || self.class == Class::Effort;
         self.state = if thinks { State::Thinking } else { State::Solution };
-        match self.terms.class {
-            Class::Inline => Part::Whole { thinking, solution },
-            Class::Continue if thinks => Part::Thought { thinking },
-            Class::Continue => Part::Solution { thought: Thought::default(), solution },
+        match self.class {
+            Class::Inline | Class::Native => Part::Whole { thinking, solution },
+            Class::Continue | Class::Turn if thinks => Part::Thought { thinking, solution },
+            Class::Continue | Class::Turn => Part::resumed(Thought::default(), solution),
             Class::Effort => Part::Total { effort: self.terms.effort.clone(), tokens: whole },
         }
+    }
+
+    /// How the part that was called for last holds its budgets.
+    pub fn class(&self) -> Class {
+        self.class
     }
 
     /// The part that was called for was refused before a model saw it: it took nothing.
@@ -110,7 +133,7 @@ impl Phases {
             Piece::Thought { text, tokens, ids } => return self.think(text, tokens, &ids),
             Piece::Answer { text, tokens } => return self.solve(&text, tokens),
             Piece::End(ending) => return self.end(ending),
-            Piece::Usage(usage) => self.account.usage(usage),
+            Piece::Usage(usage) => return self.count(usage),
             Piece::Tag { tokens, edge } => {
                 self.account.overhead(tokens);
                 if edge == Edge::End {
@@ -118,13 +141,14 @@ impl Phases {
                 }
             }
             Piece::HandOff { tokens } => {
-                match self.terms.class {
-                    Class::Continue => self.account.injected(tokens),
-                    Class::Inline | Class::Effort => self.account.overhead(tokens),
+                match self.class {
+                    Class::Continue | Class::Turn => self.account.injected(tokens),
+                    Class::Inline | Class::Native | Class::Effort => self.account.overhead(tokens),
                 }
                 self.close(self.handed_off());
                 self.state = State::Solution;
             }
+            Piece::Signed(signed) => return Step::Show(Event::Signed(signed)),
             Piece::ToolCall(delta) => {
                 self.answer_begins();
                 self.account.solve(&delta.arguments, Tokens::ZERO);
@@ -137,7 +161,7 @@ impl Phases {
 
     /// Time is up for thinking: closes the thought here, where the class can resume from it.
     pub fn cut(&mut self) -> Option<Part> {
-        let resumes = self.terms.class != Class::Effort && self.state == State::Thinking;
+        let resumes = self.terms.resume.is_some() && self.state == State::Thinking;
         resumes.then(|| self.resume(Ended::Cut))
     }
 
@@ -161,20 +185,21 @@ impl Phases {
     pub fn spent(&self) -> Spent {
         let mut account = self.account.clone();
         account.book(Close::BrokenOff);
-        account.spent
+        Spent { leaks: self.leaks.count(), overran: self.overran, ..account.spent }
     }
 
     fn think(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> Step {
-        if self.terms.class == Class::Continue && self.state == State::Solution {
+        if self.class.is_resumed() && self.state == State::Solution {
             // A thought that begins again inside the answer eats the answer's budget and is not shown.
             return self.solve("", tokens);
         }
-        let held = self.terms.class != Class::Continue
-            || self.account.thinking_now() + tokens <= self.terms.thinking;
-        if !held {
-            // The backend does not hold its limit: we do.
-            self.account.discarded(tokens);
-            return Step::Call(self.resume(Ended::Cut));
+        if self.is_beyond(&text, tokens) {
+            // The backend does not hold its limit: we do, where we can.
+            self.overran |= self.class == Class::Native;
+            if self.terms.resume.is_some() {
+                self.account.discarded(&text, tokens);
+                return Step::Call(self.resume(Ended::Cut));
+            }
         }
         self.account.think(&text, tokens);
         self.thought.ids.extend_from_slice(ids);
@@ -182,15 +207,42 @@ impl Phases {
         if text.is_empty() { Step::Quiet } else { Step::Show(Event::Thought(text)) }
     }
 
+    /// Whether a thought with one more piece goes beyond what its class allows, by the best count there is. A limit that the
+    /// backend holds itself is only doubted where it counts each token.
+    fn is_beyond(&self, text: &str, tokens: Tokens) -> bool {
+        let t = self.terms.thinking;
+        match self.class {
+            Class::Continue => tokens > Tokens::ZERO && self.account.thinking_now() + tokens > t,
+            Class::Turn => self.account.thinking_with(text, tokens, Lean::Early) > t,
+            Class::Native => self.account.thinking_with(text, tokens, Lean::Late) > Class::native_most(t),
+            Class::Inline | Class::Effort => false,
+        }
+    }
+
+    /// Takes the upstream's own count, which may say in the middle that the thought has gone too far.
+    fn count(&mut self, usage: Usage) -> Step {
+        self.account.usage(usage);
+        let cuts = matches!(self.class, Class::Turn | Class::Native) && self.is_beyond("", Tokens::ZERO);
+        self.overran |= cuts && self.class == Class::Native;
+        if cuts
+            && self.state == State::Thinking
+            && self.terms.resume.is_some()
+            && self.account.thought_shows()
+        {
+            return Step::Call(self.resume(Ended::Cut));
+        }
+        Step::Quiet
+    }
+
     fn solve(&mut self, text: &str, tokens: Tokens) -> Step {
         self.answer_begins();
-        let held =
-            self.terms.class == Class::Effort || self.account.solution_now() + tokens <= self.terms.solution;
+        let held = self.class == Class::Effort || self.account.solution_now() + tokens <= self.terms.solution;
         if !held {
-            self.account.discarded(tokens);
+            self.account.discarded(text, tokens);
             return self.finish(SolutionEnded::Length, Finish::Length);
         }
         self.account.solve(text, tokens);
+        self.look_at(text);
         let shown = self.answer.push(text);
         if self.answer.stopped() {
             self.over(shown, Close::BrokenOff, (SolutionEnded::Stop, Finish::Stop))
@@ -201,28 +253,56 @@ impl Phases {
         }
     }
 
+    /// Where the thought was cut, it may go on in the answer; where a limit is the thought's, it may break off the
+    /// answer that followed.
+    fn look_at(&mut self, text: &str) {
+        if self.account.spent.thinking_ended == Ended::Cut {
+            self.leaks.push(text);
+        }
+        if self.class == Class::Continue {
+            self.said.push_str(text);
+        }
+    }
+
     fn end(&mut self, ending: Ending) -> Step {
         if let Ending::Stop { tokens } = ending {
             self.account.overhead(tokens);
         }
         let answered = !self.answer.is_empty() || self.tool_calls;
-        match (self.terms.class, self.state) {
-            (Class::Continue, State::Closed) => Step::Call(self.resume(Ended::Closed)),
-            (Class::Continue, State::Thinking) if ending == Ending::Limit => {
+        let limit = ending == Ending::Limit;
+        match (self.class, self.state) {
+            (Class::Continue | Class::Turn, State::Closed) => Step::Call(self.resume(Ended::Closed)),
+            (Class::Continue | Class::Turn, State::Thinking) => {
+                Step::Call(self.resume(if limit { Ended::Cut } else { Ended::Stopped }))
+            }
+            (Class::Continue, _) if limit && !self.tool_calls && self.thinks_in_part() => self.go_on(ending),
+            (Class::Native, _) if limit && !answered && self.terms.resume.is_some() => {
                 Step::Call(self.resume(Ended::Cut))
             }
-            (Class::Continue, State::Thinking) => Step::Call(self.resume(Ended::Stopped)),
-            (Class::Effort, _) if ending == Ending::Limit && !answered && self.may_be_rescued() => {
-                Step::Call(self.rescue())
-            }
+            (Class::Effort, _) if limit && !answered && self.may_be_rescued() => Step::Call(self.rescue()),
             _ => self.conclude(ending),
         }
+    }
+
+    /// True where the running part was asked for a thought, so that its limit was the thought's.
+    fn thinks_in_part(&self) -> bool {
+        self.account.thought_shows()
+    }
+
+    /// The thought closed by itself, and its limit broke off the answer that followed: the rest is asked for.
+    fn go_on(&mut self, ending: Ending) -> Step {
+        let solution = self.terms.solution.saturating_sub(self.account.solution_so_far());
+        if solution == Tokens::ZERO {
+            return self.conclude(ending);
+        }
+        let Part::Solution { thought, .. } = self.resume(Ended::Closed) else { return self.conclude(ending) };
+        Step::Call(Part::Solution { thought, answer: self.said.clone(), solution })
     }
 
     /// Why a hand-off came: the budget was spent, or the model ended its text before that.
     fn handed_off(&self) -> Ended {
         let spent = self.account.thinking_now() >= self.terms.thinking;
-        if spent || self.terms.class != Class::Inline { Ended::Cut } else { Ended::Stopped }
+        if spent || self.class != Class::Inline { Ended::Cut } else { Ended::Stopped }
     }
 
     fn conclude(&mut self, ending: Ending) -> Step {
@@ -275,9 +355,10 @@ impl Phases {
         self.close(ended);
         self.account.go_on(None);
         self.state = State::Solution;
+        self.class = self.terms.resume.unwrap_or(self.class);
         let mut thought = std::mem::take(&mut self.thought);
         thought.closed = self.account.spent.thinking_ended == Ended::Closed;
-        Part::Solution { thought, solution: self.terms.solution }
+        Part::resumed(thought, self.terms.solution)
     }
 
     fn may_be_rescued(&self) -> bool {

@@ -6,6 +6,7 @@ use crate::backend::Usage;
 fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
     Terms {
         class,
+        resume: (class != Class::Effort).then_some(class),
         thinking: Tokens(thinking),
         solution: Tokens(solution),
         overhead: Tokens(5),
@@ -28,7 +29,12 @@ fn answer(text: &str, tokens: u64) -> Piece {
 
 fn usage(prompt: u64, completion: u64, thinking: Option<u64>) -> Piece {
     let thinking = thinking.map(Tokens);
-    Piece::Usage(Usage { prompt: Tokens(prompt), completion: Tokens(completion), thinking })
+    Piece::Usage(Usage {
+        prompt: Tokens(prompt),
+        completion: Tokens(completion),
+        thinking,
+        ..Usage::default()
+    })
 }
 
 const TAG: Piece = Piece::Tag { tokens: Tokens(1), edge: Edge::End };
@@ -73,7 +79,7 @@ fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
             match shown {
                 Some(Event::Thought(text)) => seen.thought += &text,
                 Some(Event::Answer(text)) => seen.answer += &text,
-                Some(Event::ToolCall(_)) | None => {}
+                Some(Event::ToolCall(_) | Event::Signed(_)) | None => {}
             }
         }
     }
@@ -130,7 +136,7 @@ fn continue_resumes_from_a_cut_thought() {
     let second: &[Piece] = &[HAND_OFF, answer("2", 1), usage(26, 2, None), EOS];
     let seen = play(terms(Class::Continue, 3, 8), &[first, second]);
     check(&seen, (3, 4, 1), Ended::Cut, Finish::Stop);
-    let Part::Solution { thought, solution } = &seen.parts[1] else { panic!("{:?}", seen.parts) };
+    let Part::Solution { thought, solution, .. } = &seen.parts[1] else { panic!("{:?}", seen.parts) };
     assert_eq!((thought.text.as_str(), thought.ids.len(), thought.closed), ("1+1", 3, false));
     assert_eq!(*solution, Tokens(8));
     assert_eq!((seen.spent.prompt, seen.spent.prompt_again), (Tokens(20), Tokens(26)));
@@ -259,4 +265,94 @@ fn what_was_taken_is_known_at_every_moment() {
     let spent = phases.spent();
     assert_eq!((spent.prompt, spent.thinking, spent.estimated), (Tokens(100), Tokens(3), true));
     assert_eq!(phases.spent(), spent, "asking changes nothing");
+}
+
+#[test]
+fn turn_a_thought_beyond_its_budget_is_cut_in_the_stream_and_asked_about_again() {
+    let first: &[Piece] = &[thought("1+1", 3), thought("=2", 2), thought("?", 1)];
+    let second: &[Piece] = &[answer("2", 1), usage(40, 1, Some(0)), STOP_WORD];
+    let seen = play(terms(Class::Turn, 4, 8), &[first, second]);
+    check(&seen, (3, 0, 1), Ended::Cut, Finish::Stop);
+    assert_eq!(seen.thought, "1+1", "what went beyond is not shown");
+    assert_eq!(seen.parts[0], Part::Thought { thinking: Tokens(4), solution: Tokens(8) });
+    let Part::Solution { thought, .. } = &seen.parts[1] else { panic!("{:?}", seen.parts) };
+    assert_eq!((thought.text.as_str(), thought.closed), ("1+1", false));
+    assert_eq!((seen.spent.other, seen.spent.output()), (Tokens(2), Tokens(6)), "written is billed");
+}
+
+#[test]
+fn turn_a_thought_that_closes_in_time_is_answered_in_the_same_call() {
+    let script = [thought("1+1", 3), answer("2", 1), usage(20, 4, Some(3)), STOP_WORD];
+    let seen = play(terms(Class::Turn, 4, 8), &[&script]);
+    check(&seen, (3, 0, 1), Ended::Closed, Finish::Stop);
+    assert_eq!(seen.parts.len(), 1);
+}
+
+#[test]
+fn turn_counts_characters_where_nothing_better_is_told_and_the_upstream_where_it_is() {
+    let first: &[Piece] = &[thought("123456", 0), thought("789", 0), thought("0", 0)];
+    let second: &[Piece] = &[answer("2", 1), STOP_WORD];
+    let seen = play(terms(Class::Turn, 3, 8), &[first, second]);
+    assert_eq!((seen.thought.as_str(), seen.spent.estimated), ("123456789", true), "three to a token");
+
+    let told: &[Piece] = &[thought("a", 0), usage(20, 2, None), thought("b", 0), usage(20, 4, None)];
+    let seen = play(terms(Class::Turn, 3, 8), &[told, second]);
+    assert_eq!(seen.thought, "ab", "its own count came with the event");
+    assert_eq!(seen.parts.len(), 2);
+}
+
+#[test]
+fn native_a_budget_that_holds_is_believed_with_a_margin() {
+    let script = [thought("1+1", 70), answer("2", 1), usage(20, 71, Some(70)), STOP_WORD];
+    let seen = play(Terms { resume: None, ..terms(Class::Native, 64, 8) }, &[&script]);
+    check(&seen, (70, 0, 1), Ended::Closed, Finish::Stop);
+    assert!(!seen.spent.overran);
+    assert_eq!(seen.parts[0], Part::Whole { thinking: Tokens(64), solution: Tokens(8) });
+}
+
+#[test]
+fn native_a_budget_that_does_not_hold_is_noticed_and_cut_where_that_can_be() {
+    let beyond: &[Piece] = &[thought("1+1", 60), thought("…", 44), answer("2", 1), STOP_WORD];
+    let seen = play(Terms { resume: None, ..terms(Class::Native, 64, 8) }, &[beyond]);
+    assert!(seen.spent.overran);
+    assert_eq!(seen.thought, "1+1…");
+
+    let again: &[Piece] = &[answer("2", 1), usage(40, 1, None), STOP_WORD];
+    let seen = play(Terms { resume: Some(Class::Turn), ..terms(Class::Native, 64, 8) }, &[beyond, again]);
+    check(&seen, (60, 0, 1), Ended::Cut, Finish::Stop);
+    assert!(seen.spent.overran);
+    assert_eq!(seen.answer, "2");
+}
+
+#[test]
+fn native_a_hidden_thought_that_leaves_no_answer_is_asked_again_without_thinking() {
+    let silent: &[Piece] = &[usage(20, 72, Some(64)), LIMIT];
+    let again: &[Piece] = &[answer("2", 1), usage(40, 1, None), STOP_WORD];
+    let terms = Terms { resume: Some(Class::Turn), ..terms(Class::Native, 64, 8) };
+    let seen = play(terms, &[silent, again]);
+    assert_eq!((seen.answer.as_str(), seen.finish), ("2", Some(Finish::Stop)));
+    assert_eq!(seen.spent.calls.len(), 2);
+}
+
+#[test]
+fn continue_a_limit_that_was_the_thoughts_does_not_break_off_the_answer() {
+    let first: &[Piece] = &[thought("1+1", 0), answer("The ans", 0), usage(20, 6, Some(3)), LIMIT];
+    let second: &[Piece] = &[answer("wer is 2", 0), usage(27, 4, Some(0)), STOP_WORD];
+    let seen = play(terms(Class::Continue, 6, 8), &[first, second]);
+    check(&seen, (3, 0, 7), Ended::Closed, Finish::Stop);
+    assert_eq!(seen.answer, "The answer is 2");
+    let Part::Solution { thought, answer, solution } = &seen.parts[1] else { panic!("{:?}", seen.parts) };
+    assert_eq!((thought.text.as_str(), thought.closed, answer.as_str()), ("1+1", true, "The ans"));
+    assert_eq!(*solution, Tokens(5), "what the first call wrote is taken off");
+}
+
+#[test]
+fn an_answer_that_goes_on_thinking_after_a_cut_is_measured() {
+    let first: &[Piece] = &[thought("1+1", 3), usage(20, 3, None), LIMIT];
+    let second: &[Piece] = &[HAND_OFF, answer("Wait, no. ", 2), answer("Actually 2.", 2), EOS];
+    let seen = play(terms(Class::Continue, 3, 8), &[first, second]);
+    assert_eq!(seen.spent.leaks, 2);
+    let closed: &[Piece] = &[thought("1+1", 2), TAG, STOP_WORD];
+    let seen = play(terms(Class::Continue, 3, 8), &[closed, &second[1..]]);
+    assert_eq!(seen.spent.leaks, 0, "a thought of its own accord is no leak");
 }

@@ -117,7 +117,8 @@ async fn run_part<T: From<Indexed>>(
     progress: &mut Progress,
     events: &mpsc::Sender<T>,
 ) -> Result<Next, Halt> {
-    let call = Call { request: job.request.clone(), part, seed: job.seed };
+    let class = progress.phases.class();
+    let call = Call { request: job.request.clone(), class, part, seed: job.seed };
     let mut generation = match in_time(job, progress, job.backend.generate(call)).await {
         Timed::Came(Ok(generation)) => generation,
         Timed::Came(Err(failure)) => {

@@ -24,6 +24,7 @@ async fn run_within_a_second(
     let job = Job { backend, request: request(), index: 0, seed: 0, deadline, cut_before };
     let mut progress = Progress::new(Terms {
         class,
+        resume: (class != Class::Effort).then_some(class),
         thinking: Tokens(2000),
         solution: Tokens(100),
         overhead: Tokens(5),

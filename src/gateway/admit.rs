@@ -21,6 +21,7 @@ use crate::tasks::Tasks;
 use crate::tenant::{Access, Tenant};
 use crate::units::{AccountId, RequestId, Timestamp, Tokens};
 
+use super::demotions::Demotions;
 use super::flying::Flying;
 use super::{Flight, Refusal, Settings, about, needs, scope};
 
@@ -31,6 +32,7 @@ pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct Gateway {
     pub(super) parts: Arc<Parts>,
+    demotions: Arc<Demotions>,
     places: Arc<Semaphore>,
 }
 
@@ -71,7 +73,7 @@ impl Gateway {
     /// A gateway of these parts.
     pub fn new(parts: Parts) -> Gateway {
         let places = Arc::new(Semaphore::new(parts.settings.flights_max));
-        Gateway { parts: Arc::new(parts), places }
+        Gateway { parts: Arc::new(parts), demotions: Arc::default(), places }
     }
 
     /// All models and routes.
@@ -162,6 +164,7 @@ impl Gateway {
         let deadline = arrived + self.time(&considered.request);
         let flying = Flying {
             parts: self.parts.clone(),
+            demotions: self.demotions.clone(),
             route: self.route_label(&considered.route.name),
             id,
             ticket,
@@ -184,7 +187,8 @@ impl Gateway {
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, access, &request.model)
             .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
-        let models: Vec<Arc<Model>> = catalog.candidates(&route).cloned().collect();
+        let models: Vec<Arc<Model>> =
+            catalog.candidates(&route).map(|model| self.demotions.apply(model)).collect();
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
         let mut market = Market::default();
         let needs = needs::of(&request);
@@ -261,7 +265,8 @@ impl Gateway {
     }
 
     fn prices(&self, model: &str) -> Option<Prices> {
-        self.parts.catalog.models.get(model).and_then(|model| model.prices)
+        let tariff = self.parts.catalog.models.get(model).and_then(|model| model.tariff);
+        tariff.map(|tariff| tariff.rates.list)
     }
 
     fn if_abandoned(&self, model: &str) -> IfAbandoned {

@@ -18,12 +18,14 @@ use crate::units::{Money, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Parts};
 use super::books::Books;
+use super::demotions::Demotions;
 use super::observe::{self, Landed};
 use super::{Receipt, Refusal, Report, Settled};
 
 /// An admitted request with all that was decided about it.
 pub(super) struct Flying {
     pub(super) parts: Arc<Parts>,
+    pub(super) demotions: Arc<Demotions>,
     pub(super) route: Arc<str>,
     pub(super) id: RequestId,
     pub(super) ticket: Option<Ticket>,
@@ -152,9 +154,7 @@ impl Flying {
     /// or a quarter of the time where nothing was measured yet.
     fn cut_before(&self, offer: &Offer) -> Option<Duration> {
         let stated = self.request.budget.deadline?;
-        if offer.class == Class::Effort {
-            return None;
-        }
+        offer.resume?;
         let pace = self.market.conditions(&offer.model);
         if pace.token <= 0.0 {
             return Some(stated / 4);
@@ -169,6 +169,7 @@ impl Flying {
         let least = self.model(offer).and_then(|model| model.efforts.first());
         let terms = Terms {
             class: offer.class,
+            resume: offer.resume,
             thinking: offer.thinking,
             solution: offer.solution,
             overhead: offer.overhead,
@@ -191,8 +192,8 @@ impl Flying {
     }
 
     fn cost(&self, offer: &Offer, spent: &[Spent]) -> Money {
-        let Some(prices) = self.model(offer).and_then(|model| model.prices) else { return Money::ZERO };
-        spent.iter().map(|spent| prices.cost(spent.input(), spent.output())).sum()
+        let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else { return Money::ZERO };
+        spent.iter().map(|spent| spent.cost(&tariff)).sum()
     }
 
     /// The next offer is tried instead.
@@ -216,6 +217,22 @@ impl Flying {
         }
     }
 
+    /// Believes a native budget only as long as it holds.
+    fn verify(&self, offer: &Offer, spent: &[Spent]) {
+        if offer.class != Class::Native || spent.iter().all(|spent| !spent.overran) {
+            return;
+        }
+        let used = spent.iter().map(|spent| spent.thinking).max();
+        self.parts.metrics.thinking.overran.with_label_values(&[&*offer.model]).inc();
+        if let Some(class) = self.model(offer).and_then(|model| self.demotions.demote(model)) {
+            self.parts.metrics.thinking.demotions.with_label_values(&[&*offer.model]).inc();
+            tracing::warn!(
+                request = %self.id, model = %offer.model, budget = %offer.thinking, used = ?used, now = class.word(),
+                "demoted: the provider's thinking budget did not hold"
+            );
+        }
+    }
+
     /// Settles and reports the end.
     async fn land(
         &self,
@@ -235,6 +252,7 @@ impl Flying {
             _ => {}
         }
         observe::landed(self, &Landed { offer, progress, spent: &spent, outcome: landing.word() });
+        self.verify(offer, &spent);
         let report = match landing {
             Landing::HungUp => return,
             Landing::Failed(failure) => {

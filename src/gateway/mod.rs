@@ -4,6 +4,7 @@
 mod about;
 mod admit;
 mod books;
+mod demotions;
 mod flight;
 mod flying;
 mod needs;

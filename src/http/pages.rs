@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Catalog, Model};
+use crate::catalog::{Catalog, Model, Prices, Rates, Tariff};
 use crate::ledger::Line;
-use crate::units::Unit;
+use crate::units::{Money, Unit};
 
 use super::auth;
 use super::error::Problem;
@@ -60,9 +60,7 @@ fn listing(catalog: &Catalog) -> Vec<Value> {
 }
 
 fn real(model: &Model) -> Value {
-    let price = model.prices.map(
-        |prices| json!({ "input_usd_per_million": prices.input, "output_usd_per_million": prices.output }),
-    );
+    let price = model.tariff.map(price);
     json!({
         "id": &*model.name,
         "object": "model",
@@ -70,10 +68,36 @@ fn real(model: &Model) -> Value {
         "owned_by": "stint",
         "context_length": model.context,
         "thinking_max": model.thinking_max,
-        "enforced": model.class.word(),
+        "enforced": model.classes.first().map(|class| class.word()),
         "capabilities": model.capabilities.iter().map(|capability| capability.word()).collect::<Vec<_>>(),
         "price": price,
     })
+}
+
+/// What a model costs: what differs from the list only where it does.
+fn price(tariff: Tariff) -> Value {
+    let mut price = rates(&tariff.rates);
+    if let Some((above, long)) = &tariff.long {
+        price["long_context"] = rates(long);
+        price["long_context"]["above_tokens"] = json!(above);
+    }
+    if tariff.call > Money::ZERO {
+        price["call_usd"] = json!(tariff.call);
+    }
+    price
+}
+
+fn rates(rates: &Rates) -> Value {
+    let Prices { input, output } = rates.list;
+    let mut price = json!({ "input_usd_per_million": input, "output_usd_per_million": output });
+    let kept = [
+        ("cache_read_usd_per_million", rates.cache_read),
+        ("cache_write_usd_per_million", rates.cache_write),
+    ];
+    for (name, own) in kept.into_iter().filter(|(_, own)| *own != input) {
+        price[name] = json!(own);
+    }
+    price
 }
 
 /// `GET /v1/allowance`: what this key has left.

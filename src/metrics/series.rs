@@ -34,6 +34,9 @@ pub struct Thinking {
     pub overshoot: HistogramVec,
     pub solution_used: HistogramVec,
     pub estimated: IntCounterVec,
+    pub leaks: IntCounterVec,
+    pub overran: IntCounterVec,
+    pub demotions: IntCounterVec,
 }
 
 /// What is reserved, spent and left.
@@ -140,6 +143,21 @@ impl Thinking {
             estimated: make.counts(
                 "estimated_usage_total",
                 "Answers whose usage was reckoned, not reported",
+                model,
+            )?,
+            leaks: make.counts(
+                "leaks_total",
+                "Sentences of answers that went on like a thought which was cut",
+                model,
+            )?,
+            overran: make.counts(
+                "thinking_overran_total",
+                "Requests on which a provider's own thinking budget did not hold",
+                model,
+            )?,
+            demotions: make.counts(
+                "demotions_total",
+                "Models whose own thinking budget is no longer believed",
                 model,
             )?,
         })

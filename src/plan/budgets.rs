@@ -36,6 +36,7 @@ impl Budgets {
             whole.check(least(terms, bounds, ceiling.most))?;
         }
         lower_to(&mut ceiling, &whole, terms, bounds)?;
+        ceiling.respect_least(terms)?;
         let fixed = ask.budget.thinking.is_some() || ask.budget.depth.is_some();
         let each = if fixed { vec![ceiling.most] } else { grid(terms, ceiling.most) };
         Ok(Budgets { each, ceiling })
@@ -70,6 +71,16 @@ pub(super) fn effort_budget(thinking: &LogNormal, effort: Effort) -> Tokens {
 }
 
 impl Ceiling {
+    /// A ceiling below the least thought that the provider takes is no thought, where the model can do without.
+    fn respect_least(&mut self, terms: &Terms) -> Result<(), Refusal> {
+        if terms.allows(self.most) {
+            return Ok(());
+        }
+        *self = Ceiling { most: Tokens::ZERO, by: Reason::Least };
+        let needed = terms.model.thinking_min;
+        if terms.allows(self.most) { Ok(()) } else { Err(Refusal::AlwaysThinks { needed }) }
+    }
+
     /// Lowers it to `most`, and names `by` as what decided where that is as low as anything.
     fn lower_or_keep(&mut self, most: Tokens, by: Reason) {
         if most <= self.most {
@@ -117,14 +128,10 @@ fn grid(terms: &Terms, most: Tokens) -> Vec<Tokens> {
     let powers = (0..=2 * 17).map(|k| Tokens::round(2f64.powf(f64::from(k) / 2.0)));
     let usual = [thinking.median(), thinking.p90(), thinking.p99()].map(|t| Tokens::round(t.ceil()));
     let levels = terms.model.efforts.iter().map(|level| level.usual);
-    let levels = levels.filter(|_| terms.model.class == Class::Effort);
-    let mut each: Vec<Tokens> = [Tokens::ZERO, most]
-        .into_iter()
-        .chain(powers)
-        .chain(usual)
-        .chain(levels)
-        .filter(|t| *t <= most)
-        .collect();
+    let levels = levels.filter(|_| terms.class == Class::Effort);
+    let possible = |t: &Tokens| *t <= most && terms.allows(*t);
+    let mut each: Vec<Tokens> =
+        [Tokens::ZERO, most].into_iter().chain(powers).chain(usual).chain(levels).filter(possible).collect();
     each.sort_unstable();
     each.dedup();
     each

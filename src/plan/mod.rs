@@ -94,12 +94,13 @@ fn candidate(ask: &Ask, terms: &Terms, (thinking, solution): (Tokens, Tokens), r
     let burden = ask.market.shadow_price.max(0.0) * dollars + ask.route.second.as_dollars() * seconds;
     let offer = Offer {
         model: terms.model.name.clone(),
-        class: terms.model.class,
+        class: terms.class,
+        resume: terms.resume,
         thinking,
         solution,
         overhead: terms.overhead(),
         rescue: terms.may_be_rescued(),
-        effort: effort(ask, terms.model, thinking, &reason),
+        effort: effort(ask, terms, thinking, &reason),
         success,
         cost: Money::from_dollars_up(dollars),
         worst: terms.worst(thinking, solution),
@@ -116,8 +117,9 @@ fn rounded(success: Chance) -> Chance {
 
 /// The word to send to a model with efforts: the caller's own where it has it and nothing lowered it, else
 /// the highest whose usual thought fits the budget, or the lowest.
-fn effort(ask: &Ask, model: &Model, thinking: Tokens, reason: &Reason) -> Option<String> {
-    if model.class != Class::Effort {
+fn effort(ask: &Ask, terms: &Terms, thinking: Tokens, reason: &Reason) -> Option<String> {
+    let model = terms.model;
+    if terms.class != Class::Effort {
         return None;
     }
     let stated = ask.budget.depth.as_ref().and_then(|depth| depth.word.as_deref());

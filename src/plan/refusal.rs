@@ -34,6 +34,14 @@ pub enum Refusal {
         /// What the caller stated.
         stated: Tokens,
     },
+    /// The model cannot think as little as that.
+    #[error(
+        "this model always thinks, {needed} tokens at least: allow it more thinking_tokens or ask another model"
+    )]
+    AlwaysThinks {
+        /// The least thought that it can be given.
+        needed: Tokens,
+    },
     /// A model without a price, for a caller whose money is limited.
     #[error("{model} has no price, and this key's money is limited: give it a price, 0 if it is free")]
     Unpriced {
@@ -85,7 +93,9 @@ impl Refusal {
         match self {
             Refusal::NotCapable { .. } => "model_not_capable",
             Refusal::ContextExceeded { .. } => "context_length_exceeded",
-            Refusal::BudgetTooSmall { .. } | Refusal::RequestCost { .. } => "budget_too_small",
+            Refusal::BudgetTooSmall { .. } | Refusal::AlwaysThinks { .. } | Refusal::RequestCost { .. } => {
+                "budget_too_small"
+            }
             Refusal::Unpriced { .. } => "model_unpriced",
             Refusal::DeadlineUnreachable { .. } => "deadline_unreachable",
             Refusal::Unhealthy => "overloaded",
@@ -100,7 +110,7 @@ impl Refusal {
         match self {
             Refusal::NotCapable { .. } => (0, 0),
             Refusal::ContextExceeded { context, .. } => (1, context.0.into()),
-            Refusal::BudgetTooSmall { needed, .. } => (2, less(needed.0)),
+            Refusal::BudgetTooSmall { needed, .. } | Refusal::AlwaysThinks { needed } => (2, less(needed.0)),
             Refusal::Unpriced { .. } => (3, 0),
             Refusal::DeadlineUnreachable { needed, .. } => (4, u128::MAX - needed.as_nanos()),
             Refusal::Unhealthy => (5, 0),

@@ -1,12 +1,15 @@
 //! What one model would take for one request: the formulas of an offer.
 
-use crate::catalog::{Class, Conditions, Model, ModelDemand, Prices, WorstCase};
-use crate::units::{Money, Price, Tokens};
+use crate::catalog::{Class, Conditions, Model, ModelDemand, Tariff, WorstCase};
+use crate::units::{Money, Tokens};
 
 use super::{Ask, Refusal};
 
 /// The stop or discarded token that a call may be billed for beyond its limit.
 const STOP: Tokens = Tokens(1);
+
+/// What a model lacks that calls tools, but none where its thoughts are held.
+const HELD_TOOLS: &str = "tools while its thinking is held";
 
 /// One model, on its terms for this request.
 #[derive(Debug)]
@@ -14,7 +17,11 @@ pub(super) struct Terms<'a> {
     pub model: &'a Model,
     pub demand: &'a ModelDemand,
     pub conditions: Conditions,
-    prices: Prices,
+    /// How its thinking is held for this request.
+    pub class: Class,
+    /// How an answer is asked for after a thought that was stopped, where that can be.
+    pub resume: Option<Class>,
+    tariff: Tariff,
     choices: u32,
     /// True where a deadline may end the thought before its budget does: then a second call resumes from it.
     timed: bool,
@@ -29,6 +36,9 @@ pub(super) struct Expected {
     pub seconds: f64,
 }
 
+/// What a call reads and writes.
+type Io = (Tokens, Tokens);
+
 /// What a cut costs beyond the thought: in tokens read and written again.
 struct CutCost {
     read: f64,
@@ -41,8 +51,9 @@ impl<'a> Terms<'a> {
         if let Some(lacking) = ask.needs.capabilities.iter().find(|need| !model.can(**need)) {
             return Err(Refusal::NotCapable { what: lacking.word() });
         }
+        let class = model.class(ask.needs).ok_or(Refusal::NotCapable { what: HELD_TOOLS })?;
         let limited = ask.allowance.limits_money(&model.name) || ask.budget.cost.is_some();
-        if limited && model.prices.is_none() {
+        if limited && model.tariff.is_none() {
             return Err(Refusal::Unpriced { model: model.name.clone() });
         }
         let conditions = ask.market.conditions(&model.name);
@@ -50,12 +61,13 @@ impl<'a> Terms<'a> {
         if !conditions.healthy {
             return Err(Refusal::Unhealthy);
         }
-        let prices = model.prices.unwrap_or(Prices { input: Price::FREE, output: Price::FREE });
         Ok(Terms {
             model,
             demand,
             conditions,
-            prices,
+            class,
+            resume: model.resume(class, ask.needs),
+            tariff: model.tariff.unwrap_or(Tariff::FREE),
             choices: ask.choices.max(1),
             timed: ask.budget.deadline.is_some(),
         })
@@ -66,9 +78,19 @@ impl<'a> Terms<'a> {
         self.model.thinking_max > Tokens::ZERO
     }
 
+    /// Whether a thinking budget is one that the model can be given.
+    pub(super) fn allows(&self, t: Tokens) -> bool {
+        let model = self.model;
+        if t == Tokens::ZERO {
+            !model.thinks_always
+        } else {
+            self.class != Class::Native || t >= model.thinking_min
+        }
+    }
+
     /// What stands beside thought and answer: tags, hand-off, end of text.
     pub(super) fn overhead(&self) -> Tokens {
-        match self.model.class {
+        match self.class {
             Class::Effort if !self.thinks() => Tokens::ZERO,
             _ => self.model.hand_off.overhead,
         }
@@ -76,29 +98,48 @@ impl<'a> Terms<'a> {
 
     /// True where one limit holds a hidden thought and the answer, so that the thought may leave it no room.
     pub(super) fn may_be_rescued(&self) -> bool {
-        self.model.class == Class::Effort && self.thinks()
+        self.class == Class::Effort && self.thinks()
     }
 
-    /// The most that budgets of `t` and `s` can take, over all choices. The calls per class: *inline* one, and
-    /// under a deadline one that resumes from where it struck; *continue* a second one that reads the thought; *effort* a rescue, and its hidden thought may take the
-    /// answer's tokens too, as one limit holds both.
+    /// The most that budgets of `t` and `s` can take, over all choices.
     pub(super) fn worst(&self, t: Tokens, s: Tokens) -> WorstCase {
-        let (prompt, overhead, none) = (self.demand.prompt, self.overhead(), (Tokens::ZERO, Tokens::ZERO));
-        let calls = match self.model.class {
-            Class::Inline if self.timed && t > Tokens::ZERO => {
-                [(prompt, t + overhead + s), (prompt + t + overhead, Tokens::ZERO)]
-            }
-            Class::Inline => [(prompt, t + overhead + s), none],
-            Class::Continue if t == Tokens::ZERO => [(prompt + overhead, overhead + s + STOP), none],
-            Class::Continue => [(prompt, t + STOP), (prompt + t + overhead, overhead + s)],
-            Class::Effort if !self.thinks() => [(prompt, s + STOP), none],
-            Class::Effort => [(prompt, t + s + overhead), (prompt, s + overhead)],
+        let (first, second) = self.calls(t, s);
+        let thinking = match self.class {
+            // A hidden thought may fill the whole of both calls.
+            Class::Effort if self.thinks() => t + s + self.overhead() + s,
+            Class::Native => Class::native_most(t),
+            _ => t,
         };
-        // A hidden thought may fill the whole of both calls.
-        let thinking = if self.may_be_rescued() { t + s + overhead + s } else { t };
         let choices = u64::from(self.choices);
-        let money: Money = calls.iter().map(|&(input, output)| self.prices.cost(input, output)).sum();
+        let calls = std::iter::once(first).chain(second);
+        let money: Money = calls.map(|(input, output)| self.tariff.worst(input, output)).sum();
         WorstCase { money: money * choices, thinking: thinking * choices }
+    }
+
+    /// What one choice's calls read and write at most. *Inline* makes one, and under a deadline one that resumes from
+    /// where it struck; *continue* and *turn* a second one that reads the thought, and the first of *turn* may write the answer
+    /// too; *native* may go a little beyond its budget, and is cut where it goes further; *effort* may need a rescue.
+    fn calls(&self, t: Tokens, s: Tokens) -> (Io, Option<Io>) {
+        let (prompt, overhead, thinks) = (self.demand.prompt, self.overhead(), t > Tokens::ZERO);
+        let first = match self.class {
+            Class::Inline => (prompt, t + overhead + s),
+            Class::Native => (prompt, Class::native_most(t) + overhead + s),
+            Class::Continue if thinks => (prompt, t + STOP),
+            Class::Continue => (prompt + overhead, overhead + s + STOP),
+            Class::Turn if thinks => (prompt, t + s + STOP),
+            Class::Effort if self.thinks() => (prompt, t + s + overhead),
+            Class::Turn | Class::Effort => (prompt, s + STOP),
+        };
+        let second = match self.class {
+            Class::Inline => (self.timed && thinks).then_some((prompt + t + overhead, Tokens::ZERO)),
+            Class::Native => {
+                let read = prompt + Class::native_most(t) + overhead;
+                (self.resume.is_some() && thinks).then_some((read, overhead + s))
+            }
+            Class::Continue | Class::Turn => thinks.then_some((prompt + t + overhead, overhead + s)),
+            Class::Effort => self.thinks().then_some((prompt, s + overhead)),
+        };
+        (first, second)
     }
 
     /// What budgets of `t` and `s` are expected to take. With F the distribution of the thought's length, each
@@ -110,10 +151,12 @@ impl<'a> Terms<'a> {
         let share = if self.thinks() { 1.0 - self.demand.thinking.finished(t.as_f64()) } else { 0.0 };
         let read = self.demand.prompt.as_f64() + share * cut.read;
         let written = self.demand.thinking.mean_within(t.as_f64()) + solution + share * cut.written;
-        let (input, output) = (self.prices.input.dollars_per_token(), self.prices.output.dollars_per_token());
+        let list = self.tariff.list(self.demand.prompt);
+        let (input, output) = (list.input.dollars_per_token(), list.output.dollars_per_token());
         let Conditions { queue, prefill, token, .. } = self.conditions;
         Expected {
-            dollars: f64::from(self.choices) * (input * read + output * written),
+            dollars: f64::from(self.choices)
+                * (self.tariff.call.as_dollars() + input * read + output * written),
             seconds: queue + prefill * read + token * written,
         }
     }
@@ -137,16 +180,17 @@ impl<'a> Terms<'a> {
     }
 
     fn reads_again(&self) -> bool {
-        self.thinks() && self.model.class == Class::Continue
+        self.thinks() && self.class.is_resumed()
     }
 
     fn cut(&self, t: Tokens, solution: f64) -> CutCost {
         let (prompt, overhead) = (self.demand.prompt.as_f64(), self.overhead().as_f64());
-        match self.model.class {
-            Class::Continue if t > Tokens::ZERO => {
+        match self.class {
+            Class::Continue | Class::Turn if t > Tokens::ZERO => {
                 CutCost { read: prompt + t.as_f64() + overhead, written: overhead }
             }
-            Class::Inline | Class::Continue => CutCost { read: 0.0, written: overhead },
+            Class::Inline | Class::Native | Class::Continue => CutCost { read: 0.0, written: overhead },
+            Class::Turn => CutCost { read: 0.0, written: 0.0 },
             Class::Effort if t == Tokens::ZERO => CutCost { read: 0.0, written: 0.0 },
             Class::Effort => CutCost { read: prompt, written: solution },
         }

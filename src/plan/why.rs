@@ -22,6 +22,8 @@ pub(super) enum Reason {
     Context,
     /// The most that the model can think.
     Provider,
+    /// The least that a provider takes.
+    Least,
     /// What is left under a limit.
     Left(Limit),
     /// More thinking was possible, and not worth its price.
@@ -38,6 +40,7 @@ impl Reason {
             Reason::Deadline => "limited by the deadline".into(),
             Reason::Context => "limited by the context".into(),
             Reason::Provider => "the most that the model thinks".into(),
+            Reason::Least => "less is no thought to its provider".into(),
             Reason::Left(limit) => format!("limited by what {limit} has left"),
             Reason::Value => "chosen by value".into(),
         }

@@ -19,7 +19,14 @@ impl Price {
     /// What `tokens` cost, rounded up: the ledger may hold a fraction of a nano-dollar too much, never too
     /// little.
     pub fn cost(self, tokens: Tokens) -> Money {
-        let exact = u128::from(self.per_million_tokens.0) * u128::from(tokens.0);
+        Price::cost_of_all([(self, tokens)])
+    }
+
+    /// What tokens at several prices cost together, rounded up once.
+    pub fn cost_of_all<const N: usize>(parts: [(Price, Tokens); N]) -> Money {
+        let exact = parts.iter().fold(0u128, |sum, (price, tokens)| {
+            sum.saturating_add(u128::from(price.per_million_tokens.0) * u128::from(tokens.0))
+        });
         Money(u64::try_from(exact.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     }
 

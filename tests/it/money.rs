@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stint::backend::scripted::{Gate, Play, Scripted};
 use stint::backend::{Failure, Fault};
-use stint::catalog::{Class, Model, Prices};
+use stint::catalog::{Class, Model, Prices, Tariff};
 use stint::units::{Money, Price, Tokens};
 
 use crate::harness::{World, model, tenant};
@@ -14,7 +14,10 @@ use crate::harness::{World, model, tenant};
 /// One nano-dollar a token, read or written.
 fn plain(name: &str) -> Model {
     let price = Price { per_million_tokens: Money(1_000_000) };
-    Model { prices: Some(Prices { input: price, output: price }), ..model(name, Class::Inline) }
+    Model {
+        tariff: Some(Tariff::plain(Prices { input: price, output: price })),
+        ..model(name, Class::Inline)
+    }
 }
 
 /// 10 thinking and 10 solution tokens: with a prompt of 75 and 5 of overhead, 100 nano-dollars at worst.
@@ -104,7 +107,10 @@ async fn another_model_takes_over_before_anything_was_delivered_and_only_if_it_f
     let up = Arc::new(Scripted::always(Play::new().thinks(1).answers("3")).reading(Tokens(75)));
     let dearer = |name: &str| {
         let price = Price { per_million_tokens: Money(2_000_000) };
-        Model { prices: Some(Prices { input: price, output: price }), ..model(name, Class::Inline) }
+        Model {
+            tariff: Some(Tariff::plain(Prices { input: price, output: price })),
+            ..model(name, Class::Inline)
+        }
     };
     let mut body = pinned();
     body["model"] = "auto".into();

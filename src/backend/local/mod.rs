@@ -85,7 +85,7 @@ impl Local {
         }
         let (prompt, phases) = match &call.part {
             Part::Whole { thinking, solution } => self.whole(request, *thinking, *solution)?,
-            Part::Solution { thought, solution } => self.resumed(request, thought, *solution)?,
+            Part::Solution { thought, solution, .. } => self.resumed(request, thought, *solution)?,
             Part::Thought { .. } | Part::Total { .. } => {
                 let message = "this model holds both budgets itself and makes no half of a generation";
                 return Err(Failure::new(Fault::Caller, message).unsent());

@@ -64,6 +64,7 @@ impl Steps {
                 + count(done.solution_tokens)
                 + count(done.overhead_tokens),
             thinking: Some(count(done.thought_tokens)),
+            ..Usage::default()
         }));
         pieces.push(Piece::End(match done.solution {
             SolutionEnd::Stop => Ending::Stop { tokens: self.end },

@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 
 use super::*;
 use crate::backend::{Edge, Ending, Usage};
+use crate::catalog::Class;
 use crate::chat::{Message, Role};
 use crate::engine::Gguf;
 use crate::prompt::Vocabulary;
@@ -26,7 +27,7 @@ fn call(text: &str, part: Part) -> Call {
         sampling: crate::chat::Sampling { temperature: Some(0.0), ..crate::chat::Sampling::default() },
         ..Request::new("m", vec![Message::text(Role::User, text)])
     };
-    Call { request: Arc::new(request), part, seed: 1 }
+    Call { request: Arc::new(request), class: Class::Inline, part, seed: 1 }
 }
 
 async fn run(local: &Local, part: Part) -> Vec<Piece> {
@@ -54,7 +55,7 @@ fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
             Piece::HandOff { .. } => rest.push_str("hand "),
             Piece::End(Ending::Stop { tokens }) => rest.push_str(&format!("stop{tokens}")),
             Piece::End(ending) => rest.push_str(&format!("{ending:?}")),
-            Piece::Usage(_) | Piece::ToolCall(_) => {}
+            Piece::Usage(_) | Piece::Signed(_) | Piece::ToolCall(_) => {}
         }
     }
     (thought, ids, rest, answer.trim_start().to_owned())
@@ -83,12 +84,12 @@ async fn the_embedded_model_thinks_answers_and_is_cut_to_the_token() {
     let thinking = Tokens(ids.len() as u64);
     // The tag, a blank line, the answer's digits, the end of text.
     let completion = thinking + Tokens(1 + 1 + 3 + 1);
-    assert_eq!(*usage, Usage { prompt, completion, thinking: Some(thinking) });
+    assert_eq!(*usage, Usage { prompt, completion, thinking: Some(thinking), ..Usage::default() });
     assert!(local.conditions().token > 0.0 && local.conditions().healthy);
 
     // A thought that somebody else cut goes on from its ids: with the hand-off, or from its own end.
     let thought = |closed| Thought { ids: ids.clone(), text: String::new(), closed };
-    let part = |closed| Part::Solution { thought: thought(closed), solution: Tokens(20) };
+    let part = |closed| Part::resumed(thought(closed), Tokens(20));
     let (_, _, rest, answer) = read(&run(&local, part(true)).await);
     assert_eq!((rest.as_str(), answer.as_str()), ("stop1", "132"));
     let (_, _, rest, _) = read(&run(&local, part(false)).await);
@@ -101,7 +102,11 @@ async fn what_does_not_fit_the_context_has_its_own_code() {
     let failure = local.generate(call(&"1+".repeat(400), whole(60, 20))).await.err().unwrap();
     assert_eq!((failure.fault, failure.code), (Fault::Caller, Some("context_length_exceeded")));
     assert!(failure.unsent);
-    let failure = local.generate(call("1+1", Part::Thought { thinking: Tokens(1) })).await.err().unwrap();
+    let failure = local
+        .generate(call("1+1", Part::Thought { thinking: Tokens(1), solution: Tokens(8) }))
+        .await
+        .err()
+        .unwrap();
     assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
 }
 

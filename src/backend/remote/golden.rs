@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::Reader;
-use crate::backend::{Call, Edge, Ending, Failure, Part, Piece};
-use crate::chat::{Message, Part as ContentPart, Request, Role, Sampling, Tool, ToolCall};
+use crate::backend::{Call, Edge, Ending, Failure, Part, Piece, Thought, Usage};
+use crate::catalog::Class;
+use crate::chat::{Message, Part as ContentPart, Request, Role, Sampling, Signed, Tool, ToolCall};
 use crate::units::Tokens;
 
 /// Runs every pair of a provider whose name begins with `kind`.
@@ -57,17 +58,28 @@ fn piece(piece: &Piece) -> Value {
         Piece::Tag { tokens, edge: Edge::Start } => json!({"tag": "start", "tokens": tokens}),
         Piece::Tag { tokens, edge: Edge::End } => json!({"tag": "end", "tokens": tokens}),
         Piece::HandOff { tokens } => json!({"hand_off": tokens}),
+        Piece::Signed(it) => json!({"signed": &*it.block, "model": &*it.model}),
         Piece::ToolCall(it) => {
             json!({"tool_call": it.index, "id": it.id, "name": it.name, "arguments": it.arguments})
         }
-        Piece::Usage(it) => {
-            json!({"usage": {"prompt": it.prompt, "completion": it.completion, "thinking": it.thinking}})
-        }
+        Piece::Usage(it) => usage(it),
         Piece::End(Ending::Stop { tokens }) => json!({"end": "stop", "tokens": tokens}),
         Piece::End(Ending::Limit) => json!({"end": "limit"}),
         Piece::End(Ending::ToolCalls) => json!({"end": "tool_calls"}),
         Piece::End(Ending::Filtered) => json!({"end": "filtered"}),
     }
+}
+
+/// What a cache had and took is only told where there is some.
+fn usage(usage: &Usage) -> Value {
+    let Usage { prompt, completion, thinking, cache_read, cache_write } = usage;
+    let mut told = json!({"prompt": prompt, "completion": completion, "thinking": thinking});
+    for (name, tokens) in [("cache_read", *cache_read), ("cache_write", *cache_write)] {
+        if tokens > Tokens::ZERO {
+            told[name] = json!(tokens);
+        }
+    }
+    json!({ "usage": told })
 }
 
 /// The call that a fixture describes.
@@ -90,7 +102,40 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         ..Request::new("any", list(&fixture["messages"]).map(message).collect())
     };
     let seed = fixture["call_seed"].as_u64().unwrap_or(7);
-    Call { request: Arc::new(request), part, seed }
+    let class = match part {
+        Part::Whole { .. } => Class::Native,
+        Part::Thought { .. } | Part::Solution { .. } => Class::Continue,
+        Part::Total { .. } => Class::Effort,
+    };
+    Call { request: Arc::new(request), class, part, seed }
+}
+
+/// The part that a fixture describes, under `part`.
+pub(super) fn part(fixture: &Value) -> Part {
+    let part = &fixture["part"];
+    let (thinking, solution) = (|| tokens(&part["thinking"]), || tokens(&part["solution"]));
+    match part["kind"].as_str().unwrap() {
+        "whole" => Part::Whole { thinking: thinking(), solution: solution() },
+        "thought" => Part::Thought { thinking: thinking(), solution: solution() },
+        "solution" => Part::Solution {
+            thought: thought(&part["thought"]),
+            answer: part["answer"].as_str().unwrap_or_default().to_owned(),
+            solution: solution(),
+        },
+        _ => {
+            let effort = part["effort"].as_str().map(str::to_owned);
+            Part::Total { effort, tokens: tokens(&part["tokens"]) }
+        }
+    }
+}
+
+/// A thought to resume from.
+pub(super) fn thought(value: &Value) -> Thought {
+    Thought {
+        ids: list(&value["ids"]).map(|id| u32::try_from(id.as_u64().unwrap()).unwrap()).collect(),
+        text: value["text"].as_str().unwrap().to_owned(),
+        closed: value["closed"].as_bool().unwrap(),
+    }
 }
 
 /// A number of tokens in a fixture.
@@ -105,6 +150,11 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 fn tool(declaration: &Value) -> Tool {
     let name = declaration["function"]["name"].as_str().unwrap().to_owned();
     Tool { name, declaration: declaration.clone() }
+}
+
+fn signed(value: &Value) -> Signed {
+    let text = |name: &str| value[name].as_str().unwrap();
+    Signed { model: text("model").into(), block: text("block").into() }
 }
 
 fn message(value: &Value) -> Message {
@@ -127,6 +177,7 @@ fn message(value: &Value) -> Message {
         role,
         content: content.collect(),
         thought: text("thought"),
+        signed: list(&value["signed"]).map(signed).collect(),
         tool_calls: calls.collect(),
         tool_call_id: text("tool_call_id"),
         name: text("name"),

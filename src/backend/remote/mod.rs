@@ -16,19 +16,89 @@ mod tests;
 mod upstream;
 mod wire;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::fmt;
 
-use futures_util::stream;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, stream};
+use serde_json::Value;
 
-use super::pace::Lap;
-use super::{Failure, Generation, Piece};
+use super::pace::{Lap, Pace};
+use super::{Backend, Call, Failure, Fault, Generation, Piece};
+use crate::catalog::Conditions;
+use crate::chat::Request;
+use crate::prompt;
+use crate::units::Tokens;
 
 pub use client::{Settings, SettingsError};
 pub use secret::Secret;
 pub use sse::Limits;
 
+/// An upstream's API, as two pure translations: our call to what is sent, and its events to our pieces.
+pub trait Provider: fmt::Debug + Send + Sync + 'static {
+    /// What is sent for a call.
+    ///
+    /// # Errors
+    /// When the API has no words for it; nothing is sent then.
+    fn write(&self, call: &Call) -> Result<Sent, Failure>;
+
+    /// What reads the answer to a call.
+    fn reader(&self, call: &Call) -> Box<dyn Reader>;
+}
+
+/// What is sent to an upstream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    /// Below the base URL.
+    pub path: Cow<'static, str>,
+    /// JSON.
+    pub body: Value,
+}
+
+/// One model of an upstream that is asked once for each part: its API between our calls and its connections.
+#[derive(Debug)]
+pub struct Remote<P> {
+    client: client::Client,
+    provider: P,
+    pace: Pace,
+}
+
+impl<P: Provider> Remote<P> {
+    /// The model, not asked anything yet.
+    fn over(settings: Settings, provider: P) -> Result<Remote<P>, SettingsError> {
+        Ok(Remote { client: client::Client::new(settings)?, provider, pace: Pace::default() })
+    }
+
+    async fn begin(&self, call: Call) -> Result<Generation, Failure> {
+        let sent = self.provider.write(&call).map_err(Failure::unsent)?;
+        let lap = self.pace.start();
+        let events = self.client.stream(&sent.path, &sent.body).await?;
+        Ok(generation(events, self.provider.reader(&call), lap, self.pace.clone(), VecDeque::new()))
+    }
+}
+
+impl<P: Provider> Backend for Remote<P> {
+    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
+        async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+    }
+
+    fn prompt_tokens(&self, request: &Request) -> Tokens {
+        prompt::bound::prompt_tokens(request)
+    }
+
+    fn conditions(&self) -> Conditions {
+        self.pace.conditions()
+    }
+}
+
+/// A call that an API has no words for.
+fn no_words(what: &str) -> Failure {
+    Failure::new(Fault::Caller, what.to_owned()).unsent().code("model_not_capable")
+}
+
 /// Turns an upstream's events into pieces. It hands out an [`Piece::End`] once, and last.
-trait Reader: Send + 'static {
+pub trait Reader: fmt::Debug + Send + 'static {
     /// Reads the data of one event.
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure>;
 
@@ -36,12 +106,22 @@ trait Reader: Send + 'static {
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure>;
 }
 
+impl Reader for Box<dyn Reader> {
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        (**self).read(data, pieces)
+    }
+
+    fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        (**self).close(pieces)
+    }
+}
+
 struct Flow<R> {
     events: client::Events,
     reader: R,
     lap: Lap,
     pieces: VecDeque<Piece>,
-    pace: super::pace::Pace,
+    pace: Pace,
     over: bool,
 }
 
@@ -50,7 +130,7 @@ fn generation<R: Reader>(
     events: client::Events,
     reader: R,
     lap: Lap,
-    pace: super::pace::Pace,
+    pace: Pace,
     first: VecDeque<Piece>,
 ) -> Generation {
     let flow = Flow { events, reader, lap, pieces: first, pace, over: false };

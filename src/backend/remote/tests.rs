@@ -264,14 +264,14 @@ fn written(text: &str) -> Piece {
 }
 
 fn usage(prompt: u64, completion: u64) -> Piece {
-    Piece::Usage(Usage { prompt: Tokens(prompt), completion: Tokens(completion), thinking: None })
+    Piece::Usage(Usage { prompt: Tokens(prompt), completion: Tokens(completion), ..Usage::default() })
 }
 
 #[tokio::test]
 async fn a_thought_that_the_model_closes_ends_with_its_tag() {
     let said = [token("1", 65), token("\n", 26), token("", 4), last("word", 3, 18)];
     let upstream = server(&[PROMPT], &said).await;
-    let part = Part::Thought { thinking: Tokens(40) };
+    let part = Part::Thought { thinking: Tokens(40), solution: Tokens(8) };
     let (pieces, failure) = run(&llamacpp(&upstream.address), call(part)).await;
     let tag = Piece::Tag { tokens: Tokens(1), edge: Edge::End };
     let end = Piece::End(Ending::Stop { tokens: Tokens::ZERO });
@@ -285,7 +285,7 @@ async fn a_cut_thought_is_closed_by_our_hand_off() {
     let said = [token("1", 65), token("2", 66), token("", 2), last("eos", 3, 23)];
     let upstream = server(&[PROMPT], &said).await;
     let thought = Thought { ids: vec![67, 64], text: "30".to_owned(), closed: false };
-    let part = Part::Solution { thought, solution: Tokens(9) };
+    let part = Part::resumed(thought, Tokens(9));
     let (pieces, failure) = run(&llamacpp(&upstream.address), call(part)).await;
     let (hand_off, end) =
         (Piece::HandOff { tokens: Tokens(3) }, Piece::End(Ending::Stop { tokens: Tokens(1) }));
@@ -300,7 +300,7 @@ async fn a_cut_thought_is_closed_by_our_hand_off() {
 #[tokio::test]
 async fn a_thought_that_is_cut_behind_what_looks_like_the_tag_is_whole() {
     let said = || [token("1", 65), token("", 76), last("limit", 2, 18)];
-    let part = || Part::Thought { thinking: Tokens(2) };
+    let part = || Part::Thought { thinking: Tokens(2), solution: Tokens(8) };
     let known = [json!({"content": "<"}), json!({"content": "\u{fffd}"})].map(|answer| json(&answer));
     let broken = answer("500 Internal Server Error", "", "");
     for (answer, text) in known.into_iter().chain([broken]).zip(["<", "", ""]) {
@@ -317,7 +317,7 @@ async fn a_closed_thought_is_resumed_after_its_tag() {
     let said = [token("\n\n", 8), token("42", 66), last("limit", 2, 23)];
     let upstream = server(&[PROMPT], &said).await;
     let thought = Thought { ids: vec![67], text: "3".to_owned(), closed: true };
-    let part = Part::Solution { thought, solution: Tokens(2) };
+    let part = Part::resumed(thought, Tokens(2));
     let (pieces, _) = run(&llamacpp(&upstream.address), call(part)).await;
     assert_eq!(pieces, [written("\n\n"), written("42"), usage(23, 2), Piece::End(Ending::Limit)]);
     assert_eq!(upstream.asked().last().unwrap().body["prompt"], json!([PROMPT, 67, "</think>"]));
@@ -325,7 +325,7 @@ async fn a_closed_thought_is_resumed_after_its_tag() {
 
 #[tokio::test]
 async fn no_thought_at_all_is_closed_by_the_template_where_it_can() {
-    let part = || Part::Solution { thought: Thought::default(), solution: Tokens(2) };
+    let part = || Part::resumed(Thought::default(), Tokens(2));
     let said = [token("42", 66), last("limit", 1, 20)];
     let upstream = server(&[PROMPT, CLOSED], &said).await;
     let (pieces, _) = run(&llamacpp(&upstream.address), call(part())).await;
@@ -350,7 +350,10 @@ async fn a_prompt_beyond_the_context_has_its_own_code() {
         ("/completion", answer("400 Bad Request", "content-type: application/json\r\n", &body.to_string()));
     let upstream = Upstream::start(vec![rendered, known(), known(), known(), refused]).await;
     let failure =
-        run(&llamacpp(&upstream.address), call(Part::Thought { thinking: Tokens(4) })).await.1.unwrap();
+        run(&llamacpp(&upstream.address), call(Part::Thought { thinking: Tokens(4), solution: Tokens(8) }))
+            .await
+            .1
+            .unwrap();
     assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
     assert_eq!(failure.code, Some("context_length_exceeded"));
 }
@@ -365,7 +368,10 @@ async fn every_request_to_a_llama_cpp_server_has_a_connection_of_its_own() {
     let upstream = Upstream::start(says).await;
     let backend = llamacpp(&upstream.address);
     for _ in 0..2 {
-        assert_eq!(run(&backend, call(Part::Thought { thinking: Tokens(1) })).await.1, None);
+        assert_eq!(
+            run(&backend, call(Part::Thought { thinking: Tokens(1), solution: Tokens(8) })).await.1,
+            None
+        );
     }
     assert_eq!(upstream.connections(), upstream.asked().len());
 }
@@ -373,7 +379,7 @@ async fn every_request_to_a_llama_cpp_server_has_a_connection_of_its_own() {
 #[tokio::test]
 async fn a_server_that_dies_while_thinking_is_a_failure() {
     let upstream = server(&[PROMPT], &[token("1", 65)]).await;
-    let part = Part::Thought { thinking: Tokens(4) };
+    let part = Part::Thought { thinking: Tokens(4), solution: Tokens(8) };
     let (pieces, failure) = run(&llamacpp(&upstream.address), call(part)).await;
     assert_eq!(pieces, [thought("1", 65)]);
     assert_eq!(failure.unwrap().fault, Fault::Backend);

@@ -117,12 +117,12 @@ impl Play {
     pub(super) fn pieces(&self, part: &Part, prompt: Tokens) -> Vec<Piece> {
         let mut pieces = match part {
             Part::Whole { thinking, solution } => self.whole(count(*thinking), count(*solution)),
-            Part::Thought { thinking } => self.think(count(*thinking)),
-            Part::Solution { thought, solution } => self.resume(thought, count(*solution)),
+            Part::Thought { thinking, .. } => self.think(count(*thinking)),
+            Part::Solution { thought, solution, .. } => self.resume(thought, count(*solution)),
             Part::Total { tokens, .. } => return self.total(count(*tokens), prompt),
         };
         let written = pieces.iter().map(cost).sum();
-        self.report(&mut pieces, Usage { prompt, completion: written, thinking: None });
+        self.report(&mut pieces, Usage { prompt, completion: written, ..Usage::default() });
         pieces
     }
 
@@ -196,7 +196,7 @@ impl Play {
             pieces.retain(|piece| !matches!(piece, Piece::Thought { .. }));
         }
         pieces.iter_mut().for_each(uncount);
-        self.report(&mut pieces, Usage { prompt, completion, thinking: Some(thinking) });
+        self.report(&mut pieces, Usage { prompt, completion, thinking: Some(thinking), ..Usage::default() });
         pieces
     }
 
@@ -218,7 +218,7 @@ fn cost(piece: &Piece) -> Tokens {
         | Piece::Tag { tokens, .. }
         | Piece::HandOff { tokens }
         | Piece::End(Ending::Stop { tokens }) => *tokens,
-        Piece::ToolCall(_) | Piece::Usage(_) | Piece::End(_) => Tokens::ZERO,
+        Piece::Signed(_) | Piece::ToolCall(_) | Piece::Usage(_) | Piece::End(_) => Tokens::ZERO,
     }
 }
 

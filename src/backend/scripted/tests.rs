@@ -5,11 +5,12 @@ use futures_util::StreamExt;
 
 use super::*;
 use crate::backend::{Ending, Fault, Part, Thought};
+use crate::catalog::Class;
 use crate::chat::{Message, Role};
 
 fn call(part: Part) -> Call {
     let request = Request::new("m", vec![Message::text(Role::User, "12+30*4?")]);
-    Call { request: Arc::new(request), part, seed: 1 }
+    Call { request: Arc::new(request), class: Class::Inline, part, seed: 1 }
 }
 
 fn model() -> Play {
@@ -31,6 +32,7 @@ fn short(piece: &Piece) -> String {
         Piece::Tag { .. } => "tag".to_owned(),
         Piece::HandOff { tokens } => format!("h{tokens}"),
         Piece::Answer { text, tokens } => format!("{}{tokens}", text.trim()),
+        Piece::Signed(_) => "signed".to_owned(),
         Piece::ToolCall(delta) => format!("call{}", delta.index),
         Piece::Usage(usage) => format!("{}+{}", usage.prompt, usage.completion),
         Piece::End(Ending::Stop { tokens }) => format!("stop{tokens}"),
@@ -44,7 +46,7 @@ fn whole(thinking: u64, solution: u64) -> Part {
 
 fn solution(closed: bool, solution: u64) -> Part {
     let thought = Thought { ids: vec![1], text: "x".to_owned(), closed };
-    Part::Solution { thought, solution: Tokens(solution) }
+    Part::resumed(thought, Tokens(solution))
 }
 
 #[tokio::test]
@@ -58,7 +60,7 @@ async fn inline_budgets_are_held_to_the_token() {
 
 #[tokio::test]
 async fn a_thought_and_its_answer_are_made_one_by_one() {
-    let thought = |thinking| Part::Thought { thinking: Tokens(thinking) };
+    let thought = |thinking| Part::Thought { thinking: Tokens(thinking), solution: Tokens(8) };
     check(model(), thought(6), "t1 t1 t1 t1 t1 tag 9+6 stop0").await;
     check(model(), thought(3), "t1 t1 t1 9+3 limit").await;
     check(model(), solution(true, 9), "it1 is1 421 9+4 stop1").await;

@@ -3,6 +3,7 @@
 mod budget;
 mod parse;
 mod render;
+mod signed;
 mod stream;
 
 use axum::http::HeaderMap;

@@ -6,6 +6,8 @@ use crate::chat::{Message, Part, Request, Role, Sampling, Tool, ToolCall};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
 
+use super::signed;
+
 /// What the caller wants of the wire, apart from the answer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wanted {
@@ -157,11 +159,12 @@ fn message(path: &str, value: Value) -> Result<Message, Problem> {
     let thought = fields.text("reasoning_content")?;
     let thought = thought.or(fields.text("reasoning")?);
     // What our own answers, and those of others, carry besides.
-    fields.pass(&["refusal", "annotations", "audio", "function_call", "reasoning_details"]);
+    fields.pass(&["refusal", "annotations", "audio", "function_call"]);
     let message = Message {
         role,
         content,
         thought,
+        signed: signed::read(&fields.list("reasoning_details")?.unwrap_or_default()),
         tool_calls,
         tool_call_id: fields.text("tool_call_id")?,
         name: fields.text("name")?,

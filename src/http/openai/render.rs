@@ -7,12 +7,15 @@ use crate::chat::{Event, ToolCallDelta};
 use crate::gateway::{Receipt, Settled};
 use crate::units::{RequestId, Timestamp, Tokens};
 
+use super::signed;
+
 /// What one choice has said so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Said {
     thought: String,
     answer: String,
     tool_calls: Vec<Value>,
+    signed: Vec<Value>,
 }
 
 impl Said {
@@ -21,6 +24,7 @@ impl Said {
             Event::Thought(text) => self.thought.push_str(&text),
             Event::Answer(text) => self.answer.push_str(&text),
             Event::ToolCall(delta) => self.call(delta),
+            Event::Signed(signed) => self.signed.push(signed::write(signed)),
         }
     }
 
@@ -50,6 +54,9 @@ impl Said {
                 message.insert("reasoning".into(), self.thought.clone().into());
             }
             message.insert("reasoning_content".into(), self.thought.into());
+        }
+        if thoughts && !self.signed.is_empty() {
+            message.insert("reasoning_details".into(), self.signed.into());
         }
         if !self.tool_calls.is_empty() {
             message.insert("tool_calls".into(), self.tool_calls.into());

@@ -16,6 +16,7 @@ use crate::gateway::{Flight, Receipt, Report};
 use crate::units::Timestamp;
 
 use super::render::{Look, budget, completion_id, usage};
+use super::signed;
 use crate::http::error::Problem;
 use crate::http::repeat::Kept;
 
@@ -90,7 +91,10 @@ impl Chunks {
             Event::Answer(text) => {
                 delta.insert("content".into(), text.into());
             }
-            Event::Thought(_) if !self.look.thoughts => return None,
+            Event::Thought(_) | Event::Signed(_) if !self.look.thoughts => return None,
+            Event::Signed(signed) => {
+                delta.insert("reasoning_details".into(), json!([signed::write(signed)]));
+            }
             Event::Thought(text) => {
                 if self.look.mirror {
                     delta.insert("reasoning".into(), text.clone().into());

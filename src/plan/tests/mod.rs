@@ -4,7 +4,9 @@ mod laws;
 mod rules;
 
 use super::*;
-use crate::catalog::{Capability, EffortLevel, HandOff, Left, LogNormal, ModelDemand, Prices, TaskClass};
+use crate::catalog::{
+    Capability, EffortLevel, HandOff, Left, LogNormal, ModelDemand, Prices, Rates, Tariff, TaskClass,
+};
 use crate::chat::Depth;
 use crate::units::{Amount, Difficulty, Effort, Limit, Price, Timestamp, Unit, Window};
 
@@ -61,14 +63,17 @@ fn model(name: &str, class: Class) -> Model {
     let level = |word: &str, usual| EffortLevel { word: word.into(), usual: Tokens(usual) };
     Model {
         name: name.into(),
-        prices: Some(Prices { input: price(100_000_000), output: price(400_000_000) }),
+        tariff: Some(Tariff::plain(Prices { input: price(100_000_000), output: price(400_000_000) })),
         context: Tokens(8192),
-        class,
+        classes: vec![class],
+        thinking_min: Tokens::ZERO,
+        thinks_always: false,
         thinking_max: Tokens(4096),
         solution_default: Tokens(256),
         hand_off: HandOff { text: String::new(), overhead: Tokens(4) },
         capabilities: vec![Capability::Tools],
         efforts: vec![level("minimal", 0), level("low", 100), level("high", 1000)],
+        resumes_tools: false,
         stops_billing: false,
     }
 }

@@ -146,7 +146,7 @@ fn what_cannot_serve_is_told_apart() {
 
 #[test]
 fn an_unpriced_model_is_refused_only_where_money_is_limited() {
-    let unpriced = |w: &mut World| w.models[0].prices = None;
+    let unpriced = |w: &mut World| w.models[0].tariff = None;
     assert_eq!(world().with(unpriced).first().worst.money, Money::ZERO);
     check_refused(
         |w| {
@@ -155,10 +155,10 @@ fn an_unpriced_model_is_refused_only_where_money_is_limited() {
         },
         &Refusal::Unpriced { model: "reasoner".into() },
     );
-    let free = Some(Prices { input: Price::FREE, output: Price::FREE });
+    let free = Some(Tariff::FREE);
     check(
         |w| {
-            w.models[0].prices = free;
+            w.models[0].tariff = free;
             w.allowance.purse.money = money_left(0);
             w.budget.thinking = Some(Tokens(9));
         },
@@ -172,7 +172,7 @@ fn an_unpriced_model_is_refused_only_where_money_is_limited() {
 fn the_worst_case_is_that_of_the_class() {
     let worst = |class, choices| {
         let stated = |w: &mut World| {
-            w.models[0].class = class;
+            w.models[0].classes = vec![class];
             w.choices = choices;
             w.budget.thinking = Some(Tokens(200));
         };
@@ -185,12 +185,61 @@ fn the_worst_case_is_that_of_the_class() {
     let rescued = 100 * (100 + 100) + 400 * (200 + 4 + 256 + 4 + 256);
     assert_eq!(worst(Class::Effort, 1), (rescued, 200 + 256 + 4 + 256));
     assert_eq!(worst(Class::Continue, 3), (3 * read_twice, 600));
+    let turned = 100 * (100 + 100 + 200 + 4) + 400 * (200 + 256 + 1 + 4 + 256);
+    assert_eq!(worst(Class::Turn, 1), (turned, 200));
+    let beyond = 200 + 20 + 32;
+    assert_eq!(worst(Class::Native, 1), (100 * 100 + 400 * (beyond + 4 + 256), beyond));
+}
+
+#[test]
+fn a_native_budget_that_can_be_cut_reserves_the_cut() {
+    let worst = |w: &mut World| {
+        w.models[0].classes = vec![Class::Native, Class::Turn];
+        w.budget.thinking = Some(Tokens(200));
+    };
+    let beyond = 200 + 20 + 32;
+    let money = 100 * (100 + 100 + beyond + 4) + 400 * (beyond + 4 + 256 + 4 + 256);
+    assert_eq!(world().with(worst).first().worst.money.0, money);
+}
+
+#[test]
+fn the_dearest_that_a_prompt_can_be_is_reserved() {
+    let dear = |w: &mut World| {
+        let list = Prices { input: price(100_000_000), output: price(400_000_000) };
+        let rates = Rates { cache_write: price(125_000_000), ..Rates::plain(list) };
+        w.models[0].tariff = Some(Tariff { rates, long: None, call: Money(7) });
+        w.budget.thinking = Some(Tokens(200));
+    };
+    assert_eq!(world().with(dear).first().worst.money.0, 7 + 125 * 100 + 400 * (200 + 4 + 256));
+}
+
+#[test]
+fn a_budget_below_the_provider_s_least_is_no_thought() {
+    let least = |w: &mut World| {
+        w.models[0].classes = vec![Class::Native];
+        w.models[0].thinking_min = Tokens(1024);
+    };
+    let stated = |tokens| {
+        move |w: &mut World| {
+            least(w);
+            w.budget.thinking = Some(Tokens(tokens));
+        }
+    };
+    check(stated(1023), 0, 256, "less is no thought");
+    check(stated(1024), 1024, 256, "stated");
+    check_refused(
+        |w| {
+            stated(1023)(w);
+            w.models[0].thinks_always = true;
+        },
+        &Refusal::AlwaysThinks { needed: Tokens(1024) },
+    );
 }
 
 #[test]
 fn an_effort_model_is_sent_its_own_words() {
     let word = |change: fn(&mut World)| {
-        let effort = |w: &mut World| w.models[0].class = Class::Effort;
+        let effort = |w: &mut World| w.models[0].classes = vec![Class::Effort];
         world().with(effort).with(change).first().effort.unwrap()
     };
     assert_eq!(word(|w| w.budget.thinking = Some(Tokens(0))), "minimal");
@@ -243,7 +292,8 @@ fn a_dear_dollar_moves_the_traffic_to_the_cheaper_model() {
 fn two() -> World {
     world().with(|w| {
         w.models = vec![model("small", Class::Inline), model("large", Class::Continue)];
-        w.models[1].prices = Some(Prices { input: price(1_000_000_000), output: price(4_000_000_000) });
+        w.models[1].tariff =
+            Some(Tariff::plain(Prices { input: price(1_000_000_000), output: price(4_000_000_000) }));
         w.demands = vec![demand(5.0, 0.1, 0.9), demand(5.0, 0.4, 0.99)];
     })
 }

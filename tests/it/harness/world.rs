@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use stint::backend::Backend;
 use stint::backend::scripted::Scripted;
-use stint::catalog::{Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route};
+use stint::catalog::{Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
 use stint::config;
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
@@ -26,21 +26,24 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
     let level = |word: &str, usual| EffortLevel { word: word.into(), usual: Tokens(usual) };
     let efforts = match class {
         Class::Effort => vec![level("minimal", 10), level("low", 50), level("high", 500)],
-        Class::Inline | Class::Continue => Vec::new(),
+        _ => Vec::new(),
     };
     Model {
         name: name.into(),
-        prices: Some(Prices { input: price(1), output: price(4) }),
+        tariff: Some(Tariff::plain(Prices { input: price(1), output: price(4) })),
         context: Tokens(4096),
-        class,
+        classes: vec![class],
+        thinking_min: Tokens::ZERO,
+        thinks_always: false,
         thinking_max: Tokens(1024),
         solution_default: Tokens(64),
         hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5) },
         capabilities: match class {
             Class::Effort => vec![Capability::Tools, Capability::Schema],
-            Class::Inline | Class::Continue => Vec::new(),
+            _ => Vec::new(),
         },
         efforts,
+        resumes_tools: false,
         stops_billing: class != Class::Effort,
     }
 }

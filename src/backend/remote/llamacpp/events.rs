@@ -102,7 +102,7 @@ impl Reader {
         let usage = Usage {
             prompt: Tokens(event.tokens_evaluated),
             completion: Tokens(event.tokens_predicted),
-            thinking: None,
+            ..Usage::default()
         };
         pieces.extend([Piece::Usage(usage), Piece::End(ending)]);
         self.over = true;

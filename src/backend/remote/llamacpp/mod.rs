@@ -92,8 +92,9 @@ impl LlamaCpp {
             return Err(failure.unsent().code("model_not_capable"));
         }
         match &call.part {
-            Part::Thought { thinking } => self.think(&call, *thinking).await,
-            Part::Solution { thought, solution } => self.solve(&call, thought, *solution).await,
+            Part::Thought { thinking, .. } => self.think(&call, *thinking).await,
+            // A thought stops at its tag here, so no answer has begun.
+            Part::Solution { thought, solution, .. } => self.solve(&call, thought, *solution).await,
             Part::Whole { .. } | Part::Total { .. } => {
                 Err(Failure::new(Fault::Caller, "this model makes thoughts and answers one by one").unsent())
             }
@@ -216,7 +217,7 @@ mod tests {
     fn thoughts_are_asked_for_as_the_fixtures_say() {
         golden::check("llamacpp", "thought", |fixture| {
             let thinking = golden::tokens(&fixture["tokens"]);
-            let call = golden::call(fixture, Part::Thought { thinking });
+            let call = golden::call(fixture, Part::Thought { thinking, solution: Tokens(8) });
             let prompt =
                 request::opened(&Settings::default(), fixture["rendered"].as_str().unwrap().to_owned());
             request::thought(&Settings::default(), &call, &prompt, thinking)
@@ -227,12 +228,8 @@ mod tests {
     fn answers_are_asked_for_as_the_fixtures_say() {
         golden::check("llamacpp", "solution", |fixture| {
             let solution = golden::tokens(&fixture["tokens"]);
-            let thought = Thought {
-                ids: serde_json::from_value(fixture["thought"]["ids"].clone()).unwrap(),
-                text: fixture["thought"]["text"].as_str().unwrap().to_owned(),
-                closed: fixture["thought"]["closed"].as_bool().unwrap(),
-            };
-            let call = golden::call(fixture, Part::Solution { thought: thought.clone(), solution });
+            let thought = golden::thought(&fixture["thought"]);
+            let call = golden::call(fixture, Part::resumed(thought.clone(), solution));
             let prompt = fixture["rendered"].as_str().unwrap();
             let prompt = request::resumed(&Settings::default(), prompt, &thought);
             request::solution(&call, prompt, solution, &[3, 4])

@@ -147,7 +147,11 @@ impl Reader {
             return;
         };
         let thinking = number(usage.pointer("/completion_tokens_details/reasoning_tokens"));
-        let usage = Usage { prompt, completion, thinking };
+        let cached = number(usage.pointer("/prompt_tokens_details/cached_tokens"));
+        let cache_read = cached.or(number(usage.get("prompt_cache_hit_tokens"))).unwrap_or_default();
+        let written = number(usage.pointer("/prompt_tokens_details/cache_write_tokens"));
+        let cache_write = written.unwrap_or_default();
+        let usage = Usage { prompt, cache_read, cache_write, completion, thinking };
         if self.usage.is_none_or(|last| completion >= last.completion && last != usage) {
             self.usage = Some(usage);
             pieces.push_back(Piece::Usage(usage));

@@ -6,17 +6,9 @@
 mod events;
 mod request;
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-
-use super::client::{self, Client};
-use super::{SettingsError, generation};
-use crate::backend::pace::Pace;
-use crate::backend::{Backend, Call, Failure, Fault, Generation, Part};
-use crate::catalog::Conditions;
-use crate::chat::Request;
-use crate::prompt;
-use crate::units::Tokens;
+use super::client;
+use super::{Provider, Reader, Remote, Sent, SettingsError, no_words};
+use crate::backend::{Call, Failure, Part};
 
 /// The member that limits everything written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,44 +53,33 @@ impl Default for Settings {
     }
 }
 
-/// One model of an upstream that speaks OpenAI's chat completions.
+/// Chat completions of one model.
 #[derive(Debug)]
-pub struct OpenAi {
-    client: Client,
+pub struct ChatCompletions {
     settings: Settings,
-    pace: Pace,
 }
+
+/// One model of an upstream that speaks OpenAI's chat completions.
+pub type OpenAi = Remote<ChatCompletions>;
 
 impl OpenAi {
     /// The model, not asked anything yet.
     pub fn new(settings: Settings) -> Result<OpenAi, SettingsError> {
-        let client = Client::new(settings.client.clone())?;
-        Ok(OpenAi { client, settings, pace: Pace::default() })
-    }
-
-    async fn begin(&self, call: Call) -> Result<Generation, Failure> {
-        let Part::Total { effort, tokens } = &call.part else {
-            return Err(Failure::new(Fault::Caller, "this model only makes whole answers").unsent());
-        };
-        let body = request::body(&self.settings, &call, effort.as_deref(), *tokens);
-        let lap = self.pace.start();
-        let events = self.client.stream("chat/completions", &body).await?;
-        let reader = events::Reader::new(&self.settings);
-        Ok(generation(events, reader, lap, self.pace.clone(), std::collections::VecDeque::new()))
+        Remote::over(settings.client.clone(), ChatCompletions { settings })
     }
 }
 
-impl Backend for OpenAi {
-    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+impl Provider for ChatCompletions {
+    fn write(&self, call: &Call) -> Result<Sent, Failure> {
+        let Part::Total { effort, tokens } = &call.part else {
+            return Err(no_words("this model only makes whole answers"));
+        };
+        let body = request::body(&self.settings, call, effort.as_deref(), *tokens);
+        Ok(Sent { path: "chat/completions".into(), body })
     }
 
-    fn prompt_tokens(&self, request: &Request) -> Tokens {
-        prompt::bound::prompt_tokens(request)
-    }
-
-    fn conditions(&self) -> Conditions {
-        self.pace.conditions()
+    fn reader(&self, _: &Call) -> Box<dyn Reader> {
+        Box::new(events::Reader::new(&self.settings))
     }
 }
 
@@ -108,6 +89,8 @@ mod tests {
 
     use super::*;
     use crate::backend::remote::golden;
+    use crate::backend::{Backend, Fault};
+    use crate::units::Tokens;
 
     fn settings(fixture: &Value) -> Settings {
         let flag = |name: &str| fixture["settings"][name].as_bool().unwrap_or(false);
@@ -123,10 +106,8 @@ mod tests {
     #[test]
     fn requests_are_written_as_the_fixtures_say() {
         golden::check("openai", "request", |fixture| {
-            let effort = fixture["effort"].as_str().map(str::to_owned);
-            let tokens = golden::tokens(&fixture["tokens"]);
-            let call = golden::call(fixture, Part::Total { effort: effort.clone(), tokens });
-            request::body(&settings(fixture), &call, effort.as_deref(), tokens)
+            let provider = ChatCompletions { settings: settings(fixture) };
+            provider.write(&golden::call(fixture, golden::part(fixture))).unwrap().body
         });
     }
 
@@ -147,7 +128,7 @@ mod tests {
             ..Settings::default()
         };
         let upstream = OpenAi::new(settings).unwrap();
-        let call = golden::call(&json!({}), Part::Thought { thinking: Tokens(1) });
+        let call = golden::call(&json!({}), Part::Thought { thinking: Tokens(1), solution: Tokens(8) });
         let failure = upstream.generate(call).await.err().unwrap();
         assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
     }

@@ -1,0 +1,168 @@
+//! What the calls of a model cost: by the token, by where the prompt was kept, by its length, by the call.
+
+use crate::units::{Money, Price, Tokens};
+
+/// What a model's tokens cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prices {
+    /// For the prompt.
+    pub input: Price,
+    /// For all that is generated: thought, overhead and solution.
+    pub output: Price,
+}
+
+/// Prices that hold up to some length of the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rates {
+    /// For what is read and written anew.
+    pub list: Prices,
+    /// For prompt tokens that the provider still had in its cache.
+    pub cache_read: Price,
+    /// For prompt tokens that it put into its cache.
+    pub cache_write: Price,
+}
+
+/// What one call of a model costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tariff {
+    /// What holds for every prompt, or for all but long ones.
+    pub rates: Rates,
+    /// What holds for the whole of a call whose prompt is longer than that.
+    pub long: Option<(Tokens, Rates)>,
+    /// For each call, whatever its length.
+    pub call: Money,
+}
+
+/// What one call took, as its provider bills it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Billed {
+    /// Everything read, from the cache or not.
+    pub input: Tokens,
+    /// How much of it came from the provider's cache.
+    pub cache_read: Tokens,
+    /// How much of it was put there.
+    pub cache_write: Tokens,
+    /// Everything written.
+    pub output: Tokens,
+}
+
+impl Prices {
+    /// The cost of so much prompt and so much output.
+    pub fn cost(&self, input: Tokens, output: Tokens) -> Money {
+        self.input.cost(input) + self.output.cost(output)
+    }
+}
+
+impl Rates {
+    /// Prices without a cache of their own: what is read from it costs what reading costs.
+    pub const fn plain(list: Prices) -> Rates {
+        Rates { list, cache_read: list.input, cache_write: list.input }
+    }
+
+    fn cost(&self, billed: &Billed) -> Money {
+        let fresh = billed.input.saturating_sub(billed.cache_read + billed.cache_write);
+        let read = Price::cost_of_all([
+            (self.list.input, fresh),
+            (self.cache_read, billed.cache_read),
+            (self.cache_write, billed.cache_write),
+        ]);
+        read + self.list.output.cost(billed.output)
+    }
+
+    /// The dearest that a token of prompt can be.
+    fn dearest(&self) -> Price {
+        self.list.input.max(self.cache_read).max(self.cache_write)
+    }
+}
+
+impl Tariff {
+    /// So much for a token read and for one written, and nothing else.
+    pub const fn plain(prices: Prices) -> Tariff {
+        Tariff { rates: Rates::plain(prices), long: None, call: Money::ZERO }
+    }
+
+    /// What costs nothing.
+    pub const FREE: Tariff = Tariff::plain(Prices { input: Price::FREE, output: Price::FREE });
+
+    /// The cost of one call.
+    pub fn cost(&self, billed: &Billed) -> Money {
+        self.call + self.rates(billed.input).cost(billed)
+    }
+
+    /// The most that a call can cost that reads and writes no more than that: wherever its prompt is kept, and
+    /// whichever rates its true length falls under.
+    pub fn worst(&self, input: Tokens, output: Tokens) -> Money {
+        let under = |rates: &Rates| rates.dearest().cost(input) + rates.list.output.cost(output);
+        let long = self.long.as_ref().filter(|(above, _)| input > *above).map(|(_, rates)| under(rates));
+        self.call + under(&self.rates).max(long.unwrap_or(Money::ZERO))
+    }
+
+    /// List prices for prompts of that length.
+    pub fn list(&self, input: Tokens) -> Prices {
+        self.rates(input).list
+    }
+
+    fn rates(&self, input: Tokens) -> &Rates {
+        match &self.long {
+            Some((above, rates)) if input > *above => rates,
+            _ => &self.rates,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn price(per_million: u64) -> Price {
+        Price { per_million_tokens: Money(per_million) }
+    }
+
+    fn rates(input: u64, output: u64, read: u64, write: u64) -> Rates {
+        let list = Prices { input: price(input), output: price(output) };
+        Rates { list, cache_read: price(read), cache_write: price(write) }
+    }
+
+    fn billed(input: u64, cache_read: u64, cache_write: u64, output: u64) -> Billed {
+        Billed {
+            input: Tokens(input),
+            cache_read: Tokens(cache_read),
+            cache_write: Tokens(cache_write),
+            output: Tokens(output),
+        }
+    }
+
+    fn tariff() -> Tariff {
+        let long = (Tokens(200), rates(6_000_000, 22_500_000, 600_000, 7_500_000));
+        let rates = rates(3_000_000, 15_000_000, 300_000, 3_750_000);
+        Tariff { rates, long: Some(long), call: Money(7) }
+    }
+
+    #[test]
+    fn what_the_cache_had_what_it_took_and_what_was_new_are_priced_apart() {
+        assert_eq!(tariff().cost(&billed(100, 60, 30, 10)), Money(7 + 161 + 150));
+    }
+
+    #[test]
+    fn a_long_prompt_is_dearer_from_its_first_token() {
+        assert_eq!(tariff().cost(&billed(200, 0, 0, 1)), Money(7 + 600 + 15));
+        assert_eq!(tariff().cost(&billed(201, 0, 0, 1)), Money(7 + 1206 + 23));
+    }
+
+    proptest! {
+        #[test]
+        fn no_call_within_its_bounds_costs_more_than_its_worst_case(
+            input in 0..400u64, less in 0..400u64, share in 0.0..=1.0f64, rest in 0.0..=1.0f64, output in 0..99u64,
+        ) {
+            let most = tariff().worst(Tokens(input), Tokens(output));
+            let read = input.saturating_sub(less);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss,
+                reason = "a share of a small count")]
+            let part = |of: u64, share: f64| (of as f64 * share) as u64;
+            let from_cache = part(read, share);
+            let into_cache = part(read - from_cache, rest);
+            prop_assert!(tariff().cost(&billed(read, from_cache, into_cache, output)) <= most);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Thoughts that go on in the answer, after theirs was cut.
+//!
+//! The words are those that `ThinkDial` (arXiv 2508.18773) takes for reflection in an answer. They are looked for where a
+//! sentence begins, so that an answer may well contain them.
+
+/// What reflection begins with.
+const WORDS: [&str; 5] = ["Wait", "Let me think", "Actually", "Alternatively", "However"];
+
+/// The longest of the words, and the mark or blank behind it.
+const HELD_MAX: usize = 14;
+
+/// Counts what looks like a thought, in a text that comes in pieces.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Leaks {
+    count: u32,
+    /// The beginning of a sentence, until it is long enough to tell.
+    beginning: String,
+    inside: bool,
+}
+
+impl Leaks {
+    /// More of the answer.
+    pub(super) fn push(&mut self, text: &str) {
+        for character in text.chars() {
+            if matches!(character, '.' | '!' | '?' | '\n') {
+                self.tell();
+                self.inside = false;
+            } else if !self.inside && (!self.beginning.is_empty() || !character.is_whitespace()) {
+                self.beginning.push(character);
+                if self.beginning.len() >= HELD_MAX {
+                    self.tell();
+                }
+            }
+        }
+    }
+
+    /// How many sentences began like a thought.
+    pub(super) fn count(&self) -> u32 {
+        let mut all = self.clone();
+        all.tell();
+        all.count
+    }
+
+    fn tell(&mut self) {
+        let beginning = std::mem::take(&mut self.beginning);
+        let is_word = |word: &&str| {
+            let rest = beginning.strip_prefix(*word);
+            rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        };
+        self.count += u32::from(WORDS.iter().any(is_word));
+        self.inside = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, count: u32) {
+        let mut whole = Leaks::default();
+        whole.push(text);
+        let mut pieces = Leaks::default();
+        text.chars().for_each(|character| pieces.push(character.encode_utf8(&mut [0; 4])));
+        assert_eq!((whole.count(), pieces.count()), (count, count), "{text}");
+    }
+
+    #[test]
+    fn a_sentence_that_begins_like_a_thought_is_counted() {
+        check("51", 0);
+        check("Wait, that is wrong. Let me think again.\nActually 51", 3);
+        check("  Wait", 1);
+        check("However, 51.", 1);
+    }
+
+    #[test]
+    fn the_same_words_inside_a_sentence_are_not() {
+        check("I do not actually know; wait for it. Waiting helps. Howevermuch.", 0);
+    }
+}

@@ -1,0 +1,37 @@
+//! Models whose own thinking budget did not hold: from then on it is held by the next strongest class.
+//!
+//! A provider's budget is believed only as long as counting agrees with it: engines drop the parameter silently when a
+//! flag, a parser or a model changes. What was demoted stays so until the gateway starts anew.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+
+use crate::catalog::{Class, Model};
+
+/// The models that are no longer believed, as they are offered instead.
+#[derive(Debug, Default)]
+pub(super) struct Demotions(DashMap<Arc<str>, Arc<Model>>);
+
+impl Demotions {
+    /// The model as it may be offered now.
+    pub(super) fn apply(&self, model: &Arc<Model>) -> Arc<Model> {
+        if self.0.is_empty() {
+            return model.clone();
+        }
+        self.0.get(&model.name).map_or_else(|| model.clone(), |demoted| demoted.clone())
+    }
+
+    /// The native budget of a model did not hold. The class that holds it from now on, where this is news and there
+    /// is another.
+    pub(super) fn demote(&self, model: &Model) -> Option<Class> {
+        if self.0.contains_key(&model.name) {
+            return None;
+        }
+        let classes: Vec<Class> =
+            model.classes.iter().copied().filter(|class| *class != Class::Native).collect();
+        let next = *classes.first()?;
+        let demoted = Arc::new(Model { classes, ..model.clone() });
+        self.0.insert(model.name.clone(), demoted).is_none().then_some(next)
+    }
+}
