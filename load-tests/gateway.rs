@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::routing::post;
 use stint::backend::Backend;
+use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Catalog, Class, HandOff, Model, Prices, Route};
+use stint::catalog::{Catalog, Class, HandOff, Model, Prices, Route, Tariff};
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
 use stint::idempotency::Idempotency;
@@ -90,6 +91,9 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         Ledger::open(tasks, journal, Arc::new(()), settings.ledger, &terms, Timestamp::now()).await?;
     let model = model();
     let script: Arc<dyn Backend> = Arc::new(Scripted::always(Play::new().thinks(4).answers("80")));
+    let targets = vec![Target { name: "script".into(), backend: script }];
+    let resilience = fleet::Settings { concurrency: None, ..fleet::Settings::default() };
+    let fleet = Fleet::new(model.name.clone(), targets, metrics.clone(), resilience, 7);
     let auto = Route {
         name: "auto".into(),
         models: Vec::new(),
@@ -102,7 +106,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         tasks: tasks.clone(),
         metrics: metrics.clone(),
         ledger,
-        backends: BTreeMap::from([(model.name.clone(), script)]),
+        fleets: BTreeMap::from([(model.name.clone(), fleet)]),
         catalog: Catalog {
             routes: BTreeMap::from([(auto.name.clone(), auto)]),
             models: BTreeMap::from([(model.name.clone(), Arc::new(model))]),
@@ -117,14 +121,17 @@ fn model() -> Model {
     let price = Price { per_million_tokens: Money(1_000_000) };
     Model {
         name: "m".into(),
-        prices: Some(Prices { input: price, output: price }),
+        tariff: Some(Tariff::plain(Prices { input: price, output: price })),
         context: Tokens(4096),
-        class: Class::Inline,
+        classes: vec![Class::Inline],
+        thinking_min: Tokens::ZERO,
+        thinks_always: false,
         thinking_max: Tokens(1024),
         solution_default: Tokens(64),
         hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5) },
         capabilities: Vec::new(),
         efforts: Vec::new(),
+        resumes_tools: false,
         stops_billing: true,
     }
 }

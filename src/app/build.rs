@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 
+use crate::backend::fleet::Fleet;
 use crate::config::Settings;
 use crate::gateway::{Gateway, Parts};
 use crate::http::{self, Bound, Server, Service};
@@ -110,7 +111,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let idempotency = Idempotency::open(&ledger_work, answers, remembered, ledger.now()).await?;
     sweep(&work, &ledger);
     seal::daily(&work, &ledger);
-    let Served { backends, engines } = models::serve(&settings)?;
+    let Served { fleets, engines } = models::serve(&settings, &metrics, &work)?;
     let engines = Arc::new(engines);
     let gateway = Gateway::new(Parts {
         settings: settings.gateway.clone(),
@@ -118,11 +119,15 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         metrics: metrics.clone(),
         ledger: ledger.clone(),
         catalog: settings.catalog.clone(),
-        backends,
+        fleets,
         calibration: estimate::shipped().map_err(BuildError::Calibration)?,
     });
     let look = (metrics.clone(), declared(&directory), engines.clone());
-    let refresh = move || refresh::refresh(&look.0, &ledger, &look.1, &look.2);
+    let shown = gateway.clone();
+    let refresh = move || {
+        refresh::refresh(&look.0, &ledger, &look.1, &look.2);
+        shown.show_fleets();
+    };
     let admin = settings.admin.clone().map(|access| {
         let standing = directory::standing(gateway.clone());
         (access.listen, directory::admin(&settings, access, directory.clone(), standing))
@@ -226,5 +231,5 @@ impl Running {
     }
 }
 
-/// Backends by the model that they serve.
-pub(super) type Backends = BTreeMap<Arc<str>, Arc<dyn crate::backend::Backend>>;
+/// Fleets by the model that they serve.
+pub(super) type Fleets = BTreeMap<Arc<str>, Arc<Fleet>>;

@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::backend::Backend;
+use crate::backend::fleet::{self, Fleet, Page, Target};
 use crate::backend::local::Local;
 use crate::backend::remote::SettingsError;
 use crate::backend::remote::llamacpp::LlamaCpp;
 use crate::backend::remote::openai::OpenAi;
-use crate::config::{Manner, Settings, Source};
+use crate::config::{self, Manner, Settings, Source};
 use crate::engine::{self, Engine, EngineError, Gguf, GgufError};
 use crate::metrics::Metrics;
 use crate::prompt::{Format, PromptError, Vocabulary};
+use crate::tasks::Tasks;
 
-use super::build::{Backends, BuildError};
+use super::build::{BuildError, Fleets};
 
 /// The model that ships with the binary.
 static EMBEDDED: &[u8] = include_bytes!("../../models/reasoner.gguf");
@@ -33,23 +35,66 @@ pub enum ModelError {
     /// Its upstream cannot be set up.
     #[error(transparent)]
     Upstream(#[from] SettingsError),
+    /// Its engine's load cannot be asked for.
+    #[error("no HTTP client can be made that asks the engine for its load")]
+    Poll(#[source] reqwest::Error),
+    /// The system gives no random numbers.
+    #[error("no random numbers: {0}")]
+    Randomness(getrandom::Error),
 }
 
-/// All backends, and the engines among them.
+/// What serves each model, and the engines among it.
 pub(super) struct Served {
-    pub(super) backends: Backends,
+    pub(super) fleets: Fleets,
     pub(super) engines: Vec<Watched>,
 }
 
-/// Makes every model's backend.
-pub(super) fn serve(settings: &Settings) -> Result<Served, BuildError> {
-    let mut served = Served { backends: Backends::new(), engines: Vec::new() };
-    for model in settings.backends.iter().flat_map(|backend| &backend.models) {
-        let backend = one(&settings.engine, &model.name, &model.source, &mut served.engines)
-            .map_err(|error| BuildError::Model(model.name.clone(), error))?;
-        served.backends.insert(model.name.clone(), backend);
+/// Makes every model's fleet.
+pub(super) fn serve(settings: &Settings, metrics: &Arc<Metrics>, work: &Tasks) -> Result<Served, BuildError> {
+    let mut served = Served { fleets: Fleets::new(), engines: Vec::new() };
+    for backend in &settings.backends {
+        for model in &backend.models {
+            let fleet = fleet(settings, &backend.name, model, metrics, &mut served.engines)
+                .and_then(|fleet| watch(work, &fleet, model).map(|()| fleet))
+                .map_err(|error| BuildError::Model(model.name.clone(), error))?;
+            served.fleets.insert(model.name.clone(), fleet);
+        }
     }
     Ok(served)
+}
+
+/// The targets of a model: its deployments, or the engine in this process, which says itself when it is full.
+fn fleet(
+    settings: &Settings,
+    backend: &Arc<str>,
+    model: &config::Served,
+    metrics: &Arc<Metrics>,
+    engines: &mut Vec<Watched>,
+) -> Result<Arc<Fleet>, ModelError> {
+    let mut made = |source: &Source| one(&settings.engine, &model.name, source, engines);
+    let mut resilience = settings.resilience;
+    let mut targets = Vec::new();
+    for deployment in &model.deployments {
+        let backend = made(&model.source.reached(&deployment.client))?;
+        targets.push(Target { name: deployment.name.clone(), backend });
+    }
+    if targets.is_empty() {
+        targets.push(Target { name: backend.clone(), backend: made(&model.source)? });
+        resilience.concurrency = None;
+    }
+    let mut seed = [0; 8];
+    getrandom::fill(&mut seed).map_err(ModelError::Randomness)?;
+    Ok(Fleet::new(model.name.clone(), targets, metrics.clone(), resilience, u64::from_le_bytes(seed)))
+}
+
+/// Listens to engines that publish their load.
+fn watch(work: &Tasks, fleet: &Arc<Fleet>, model: &config::Served) -> Result<(), ModelError> {
+    for (place, deployment) in model.deployments.iter().enumerate() {
+        let Some(url) = deployment.metrics_url.clone() else { continue };
+        let page = Page { url, api_key: deployment.client.api_key.clone() };
+        fleet::poll(work, fleet.clone(), place, page).map_err(ModelError::Poll)?;
+    }
+    Ok(())
 }
 
 fn one(

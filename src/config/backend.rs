@@ -9,6 +9,7 @@ use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
 use crate::backend::remote::{self, llamacpp, openai};
 
+use super::deployment::{self, Deployment};
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::Section;
@@ -31,6 +32,8 @@ pub struct Served {
     pub name: Arc<str>,
     /// Where its answers come from.
     pub source: Source,
+    /// Where it is served, and with which credentials; none for a local model.
+    pub deployments: Vec<Deployment>,
 }
 
 /// Where a model's answers come from.
@@ -44,6 +47,20 @@ pub enum Source {
     OpenAi(openai::Settings),
     /// A llama.cpp server, over its own `/completion`.
     LlamaCpp(llamacpp::Settings),
+}
+
+impl Source {
+    /// The same, reached like that.
+    #[must_use]
+    pub fn reached(&self, client: &remote::Settings) -> Source {
+        let mut source = self.clone();
+        match &mut source {
+            Source::Embedded(_) | Source::File(..) => {}
+            Source::OpenAi(settings) => settings.client.clone_from(client),
+            Source::LlamaCpp(settings) => settings.client.clone_from(client),
+        }
+        source
+    }
 }
 
 /// How a local model marks its thoughts, and how it is spoken to.
@@ -63,6 +80,7 @@ pub(super) struct Base {
     pub(super) kind: Kind,
     pub(super) file: PathBuf,
     pub(super) client: remote::Settings,
+    pub(super) deployments: Vec<Deployment>,
     pub(super) limit: LimitMember,
 }
 
@@ -103,7 +121,10 @@ fn backend(section: &Section<'_>) -> Option<(Backend, Vec<Declared>)> {
     };
     let word = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
     let name = section.get::<String>("name");
-    let base = base(section, kind);
+    let mut base = base(section, kind);
+    if kind != Kind::Local {
+        base.deployments = deployment::deployments(section, name.as_deref().unwrap_or(word), &base.client);
+    }
     let models = model::declared(section, &base);
     let served = models.iter().map(|declared| declared.served.clone()).collect();
     Some((Backend { name: name.as_deref().unwrap_or(word).into(), models: served }, models))
@@ -114,6 +135,7 @@ fn base(section: &Section<'_>, kind: Kind) -> Base {
         kind,
         file: PathBuf::new(),
         client: remote::Settings::default(),
+        deployments: Vec::new(),
         limit: LimitMember::default(),
     };
     if kind == Kind::Local {
@@ -130,7 +152,11 @@ fn base(section: &Section<'_>, kind: Kind) -> Base {
 
 fn client(section: &Section<'_>) -> remote::Settings {
     let remedy = "write where its API begins, like \"https://api.example.com/v1\"";
-    let base_url = section.need::<String>("base_url", remedy);
+    let base_url = match section.has("deployment") {
+        // Each of them may have its own.
+        true => section.get::<String>("base_url"),
+        false => section.need::<String>("base_url", remedy),
+    };
     let usual = remote::Settings::default();
     let settings = remote::Settings {
         api_key: secret::api_key(section),
@@ -146,7 +172,8 @@ fn client(section: &Section<'_>) -> remote::Settings {
     remote::Settings { base_url: base_url.unwrap_or_default(), ..settings }
 }
 
-fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
+/// An address that may stand in a file.
+pub(super) fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
     let remedy = "write it like \"https://api.example.com/v1\"";
     let what = match url.map(Url::parse) {
         None => return,

@@ -34,7 +34,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         resumes_tools: false,
         stops_billing: true,
     };
-    let served = Served { name, source: Source::Embedded(manner()) };
+    let served = Served { name, source: Source::Embedded(manner()), deployments: Vec::new() };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
     (backend, vec![Declared { served, model, line: None }])
 }

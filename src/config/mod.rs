@@ -8,6 +8,7 @@ mod account;
 mod admin;
 mod alerts;
 mod backend;
+mod deployment;
 mod embedded;
 mod engine;
 mod idempotency;
@@ -16,6 +17,7 @@ mod mistake;
 mod model;
 mod nearest;
 mod reader;
+mod resilience;
 mod route;
 mod secret;
 mod server;
@@ -27,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 use reqwest::Url;
 
+use crate::backend::fleet;
 use crate::catalog::Catalog;
 use crate::tenant::{Declared, Tenant, Terms};
 use crate::{gateway, http};
@@ -35,6 +38,7 @@ use mistake::Wrong;
 use reader::{Document, Section};
 
 pub use backend::{Backend, Manner, Served, Source};
+pub use deployment::Deployment;
 pub use mistake::{Mistake, Mistakes};
 pub use server::{Log, LogFormat};
 
@@ -57,6 +61,8 @@ pub struct Settings {
     pub catalog: Catalog,
     /// What serves the models.
     pub backends: Vec<Backend>,
+    /// How the targets of a model are treated.
+    pub resilience: fleet::Settings,
     /// What accounts may spend, those of the tenants included.
     pub terms: Vec<Terms>,
     /// Whom to tell of limits that are nearly used up, and of overruns.
@@ -101,6 +107,7 @@ pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mis
         let root = document.root(&table);
         let mut accounts = account::Accounts::read(&root);
         let tenants = key::tenants(&root, &mut accounts, catalog, None);
+        key::check_stored(&root);
         Declared { tenants, terms: accounts.into_terms() }
     });
     finished(document, source.to_owned(), declared)
@@ -148,6 +155,7 @@ fn read(root: &Section<'_>) -> Settings {
         storage,
         engine,
         catalog,
+        resilience: resilience::resilience(root),
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
         terms: accounts.into_terms(),
         webhook: alerts::webhook(root),

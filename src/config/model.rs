@@ -90,7 +90,9 @@ fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         resumes_tools: false,
         stops_billing: class != Class::Effort,
     };
-    Declared { served: Served { name: model.name.clone(), source: source(name, base) }, model, line }
+    let deployments = base.deployments.clone();
+    let served = Served { name: model.name.clone(), source: source(name, base), deployments };
+    Declared { served, model, line }
 }
 
 fn source(name: &str, base: &Base) -> Source {

@@ -1,6 +1,7 @@
 //! What an operator sees of the configuration.
 
 mod keys;
+mod resilience;
 
 use std::io::Write;
 use std::time::Duration;
@@ -102,14 +103,17 @@ fn every_example_in_the_complete_file_works() {
 #[test]
 fn every_known_key_is_in_the_complete_file() {
     let mut unknown = String::new();
-    for section in ["server", "admin", "gateway", "idempotency", "ledger", "alerts", "log", "engine", "keys"]
-    {
+    let sections = ["server", "admin", "gateway", "idempotency", "ledger", "resilience", "alerts", "log"];
+    for section in sections.into_iter().chain(["engine", "keys"]) {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
     unknown +=
         "[[route]]\nname = 'r'\n??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";
     for kind in ["openai", "llamacpp", "local"] {
         unknown += &format!("[[backend]]\nkind = '{kind}'\n??? = 1\n[[backend.model]]\n??? = 1\n");
+        if kind != "local" {
+            unknown += "[[backend.deployment]]\n??? = 1\n";
+        }
     }
     let mistakes = load_text(&unknown.replace("???", "zzzzzzzzz")).map(drop).unwrap_err();
     let known = mistakes.list.iter().filter_map(|mistake| mistake.remedy.split_once("known here: "));

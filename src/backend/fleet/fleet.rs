@@ -157,6 +157,21 @@ impl Fleet {
         (now + wait < want.deadline).then_some(wait)
     }
 
+    /// Brings the series up to date that tell how its targets stand and how many wait.
+    pub fn show(&self) {
+        let (standings, waiting) = self.standing();
+        let (series, model) = (&self.metrics.backends, &*self.model);
+        series.queue_depth.with_label_values(&[model]).set(i64::try_from(waiting).unwrap_or(i64::MAX));
+        for (target, standing) in self.targets.iter().zip(standings) {
+            let labels = &[model, &*target.name];
+            series.state.with_label_values(labels).set(i64::from(standing.works));
+            series.in_flight.with_label_values(labels).set(i64::from(standing.calls));
+            if let Some(places) = standing.places {
+                series.concurrency_limit.with_label_values(labels).set(i64::from(places));
+            }
+        }
+    }
+
     /// How every target stands, and how many requests wait.
     pub fn standing(&self) -> (Vec<Standing>, usize) {
         let state = self.lock();
@@ -194,6 +209,10 @@ impl Fleet {
             overloaded: matches!(failure.fault, Fault::Overload | Fault::Timeout),
             retry_after: failure.retry_after,
         };
+        if self.settings.concurrency.is_none() && failure.fault == Fault::Overload {
+            // It says itself when it is full: that is how it works, and no sign of illness.
+            return self.succeeded(place, probe);
+        }
         let probe = probe.take();
         if let Some(cause) = self.change(|roster, now| roster.failed(place, probe, fall, now)) {
             self.announce(place, cause);

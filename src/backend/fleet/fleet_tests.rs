@@ -7,6 +7,7 @@ use super::*;
 use crate::backend::fleet::{Beginning, BreakerSettings, ConcurrencySettings};
 use crate::backend::scripted::{Play, Scripted};
 use crate::backend::{Call, Part};
+use crate::catalog::Class;
 use crate::chat::{Message, Role};
 use crate::tasks::Tasks;
 
@@ -46,7 +47,9 @@ fn fails(fault: Fault) -> Arc<Scripted> {
 async fn call(seat: &Seat) -> bool {
     let part = Part::Total { effort: None, tokens: Tokens(9) };
     let backend = seat.backend();
-    let Ok(mut generation) = backend.generate(Call { request: request(), part, seed: 1 }).await else {
+    let Ok(mut generation) =
+        backend.generate(Call { request: request(), class: Class::Effort, part, seed: 1 }).await
+    else {
         return false;
     };
     while let Some(piece) = generation.next().await {

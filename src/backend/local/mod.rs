@@ -235,7 +235,8 @@ fn refusal(refused: &Refused) -> Failure {
         Refused::Stopped => (Fault::Backend, None),
     };
     let retry_after = (fault == Fault::Overload).then_some(Duration::from_secs(1));
-    Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent() }
+    // Its queue is full: whoever asks again at once finds it as full.
+    Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent().elsewhere() }
 }
 
 fn unspeakable(error: &PromptError) -> Failure {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stint::backend::Backend;
+use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::Scripted;
 use stint::catalog::{Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
 use stint::config;
@@ -125,7 +126,7 @@ impl World {
             metrics: metrics.clone(),
             ledger: ledger.clone(),
             catalog: catalog(&models),
-            backends: models.into_iter().map(|(model, backend)| (model.name, backend)).collect(),
+            fleets: models.into_iter().map(|(model, backend)| fleet(model.name, backend, &metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
         });
         let answers = Arc::new(MemoryAnswers::default());
@@ -195,6 +196,13 @@ impl World {
 struct Quiet;
 
 impl stint::ledger::Observer for Quiet {}
+
+/// The only target of a model, with the settings that hold where nothing is said.
+fn fleet(model: Arc<str>, backend: Arc<dyn Backend>, metrics: &Arc<Metrics>) -> (Arc<str>, Arc<Fleet>) {
+    let targets = vec![Target { name: "only".into(), backend }];
+    let fleet = Fleet::new(model.clone(), targets, metrics.clone(), fleet::Settings::default(), 7);
+    (model, fleet)
+}
 
 fn catalog(models: &[(Model, Arc<dyn Backend>)]) -> Catalog {
     let auto = Route {
