@@ -74,13 +74,13 @@ impl<P: Provider> Remote<P> {
         let sent = self.provider.write(&call).map_err(Failure::unsent)?;
         let lap = self.pace.start();
         let events = self.client.stream(&sent.path, &sent.body).await?;
-        Ok(generation(events, self.provider.reader(&call), lap, self.pace.clone(), VecDeque::new()))
+        Ok(generation(events, self.provider.reader(&call), lap, VecDeque::new()))
     }
 }
 
 impl<P: Provider> Backend for Remote<P> {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+        self.begin(call).boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
@@ -121,25 +121,15 @@ struct Flow<R> {
     reader: R,
     lap: Lap,
     pieces: VecDeque<Piece>,
-    pace: Pace,
     over: bool,
 }
 
 /// The pieces of a stream that has begun. `first` come before whatever the upstream says.
-fn generation<R: Reader>(
-    events: client::Events,
-    reader: R,
-    lap: Lap,
-    pace: Pace,
-    first: VecDeque<Piece>,
-) -> Generation {
-    let flow = Flow { events, reader, lap, pieces: first, pace, over: false };
+fn generation<R: Reader>(events: client::Events, reader: R, lap: Lap, first: VecDeque<Piece>) -> Generation {
+    let flow = Flow { events, reader, lap, pieces: first, over: false };
     Box::pin(stream::unfold(flow, |mut flow| async move {
         let piece = flow.next().await?;
-        if let Err(failure) = &piece {
-            flow.over = true;
-            flow.pace.failed(failure);
-        }
+        flow.over |= piece.is_err();
         Some((piece, flow))
     }))
 }
