@@ -23,5 +23,6 @@ mod llamacpp;
 mod money;
 mod operating;
 mod replicas;
+mod resilience;
 mod sdk;
 mod surface;

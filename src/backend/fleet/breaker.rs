@@ -137,6 +137,15 @@ impl Breaker {
         }
     }
 
+    /// When the target may be asked as it said itself; nothing where it is open: nobody knows if it will work then.
+    pub(super) fn comes_back(&self, now: Instant) -> Option<Duration> {
+        match (self.admits(now), self.state) {
+            (Admits::Nothing(wait), State::Closed) => Some(wait),
+            (Admits::Nothing(_), _) => None,
+            _ => Some(Duration::ZERO),
+        }
+    }
+
     /// Why it is open, if it is.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self.state {

@@ -144,7 +144,7 @@ impl Fleet {
     }
 
     /// How long to wait before a call is tried again on the same targets, after so many attempts; nothing where that
-    /// is too long or there were enough.
+    /// is too long, there were enough, or all targets failed too often to be waited for.
     pub fn wait_again(&self, tried: u32, want: &Want) -> Option<Duration> {
         let retry = &self.settings.retry;
         if tried >= retry.attempts_max {
@@ -152,8 +152,8 @@ impl Fleet {
         }
         let now = Instant::now();
         let mut state = self.lock();
-        let rest = state.roster.rest(now).unwrap_or_default();
-        let wait = retry.wait(tried, rest, state.roster.chance())?;
+        let asked = state.roster.comes_back(now)?;
+        let wait = retry.wait(tried, asked, state.roster.chance())?;
         (now + wait < want.deadline).then_some(wait)
     }
 
@@ -174,7 +174,8 @@ impl Fleet {
 
     /// How every target stands, and how many requests wait.
     pub fn standing(&self) -> (Vec<Standing>, usize) {
-        let state = self.lock();
+        let mut state = self.lock();
+        state.queue.retain(|waiter| !waiter.tell.is_closed());
         (state.roster.standing(Instant::now()), state.queue.len())
     }
 

@@ -186,6 +186,11 @@ impl Roster {
         all_rest.then(|| self.wait(&admits))
     }
 
+    /// How long until some target may be asked as it said itself; nothing where all failed too often.
+    pub(super) fn comes_back(&self, now: Instant) -> Option<Duration> {
+        self.members.iter().filter_map(|member| member.breaker.comes_back(now)).min()
+    }
+
     /// A call got its first token after so long; `hidden` where a thought may have been in it.
     pub(super) fn first(&mut self, place: usize, waited: Duration, hidden: bool, now: Instant) {
         let member = &mut self.members[place];

@@ -64,6 +64,28 @@ pub(crate) fn tenant(name: &str, nanos: u64) -> Caller {
     Caller { tenant: Tenant::new(account, key), terms }
 }
 
+/// A model and its targets, which are called `0`, `1` and so on.
+pub(crate) struct Served {
+    pub(crate) model: Model,
+    pub(crate) targets: Vec<Arc<dyn Backend>>,
+    pub(crate) resilience: fleet::Settings,
+}
+
+impl Served {
+    /// With the settings that hold where nothing is said.
+    pub(crate) fn by(model: Model, targets: Vec<Arc<dyn Backend>>) -> Served {
+        Served { model, targets, resilience: fleet::Settings::default() }
+    }
+
+    fn fleet(self, metrics: &Arc<Metrics>) -> (Arc<str>, Arc<Fleet>) {
+        let target =
+            |(place, backend): (usize, Arc<dyn Backend>)| Target { name: place.to_string().into(), backend };
+        let targets = self.targets.into_iter().enumerate().map(target).collect();
+        let name = self.model.name;
+        (name.clone(), Fleet::new(name, targets, metrics.clone(), self.resilience, 7))
+    }
+}
+
 /// The gateway and what stands around it.
 pub(crate) struct World {
     pub(crate) base: String,
@@ -71,6 +93,7 @@ pub(crate) struct World {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) answers: Arc<MemoryAnswers>,
     pub(crate) client: reqwest::Client,
+    gateway: Gateway,
     tasks: Tasks,
 }
 
@@ -108,6 +131,23 @@ impl World {
         remembered: idempotency::Settings,
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
+        let served = models.into_iter().map(|(model, backend)| Served::by(model, vec![backend])).collect();
+        World::of(journal, served, callers, remembered, adjust).await
+    }
+
+    /// Models with their targets, and nothing else out of the ordinary.
+    pub(crate) async fn fleets(served: Vec<Served>, callers: Vec<Caller>) -> World {
+        let journal = Arc::new(MemoryJournal::default());
+        World::of(journal, served, callers, idempotency::Settings::default(), |_| ()).await
+    }
+
+    async fn of(
+        journal: Arc<dyn Journal>,
+        served: Vec<Served>,
+        callers: Vec<Caller>,
+        remembered: idempotency::Settings,
+        adjust: impl FnOnce(&mut http::Settings),
+    ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
@@ -125,8 +165,8 @@ impl World {
             tasks: tasks.clone(),
             metrics: metrics.clone(),
             ledger: ledger.clone(),
-            catalog: catalog(&models),
-            fleets: models.into_iter().map(|(model, backend)| fleet(model.name, backend, &metrics)).collect(),
+            catalog: catalog(&served),
+            fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
         });
         let answers = Arc::new(MemoryAnswers::default());
@@ -136,14 +176,14 @@ impl World {
         let mut http = http::Settings { listen, ..settings.http };
         adjust(&mut http);
         let refresh = Box::new(|| ());
-        let (settings, shared) = (http.clone(), metrics.clone());
+        let (settings, shared, inside) = (http.clone(), metrics.clone(), gateway.clone());
         let service = Service { settings, keys, gateway, idempotency, metrics: shared, refresh };
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());
         let server = Server::new(http, metrics.clone(), tasks.clone());
         tasks.spawn(server.serve(bound, http::api(&Arc::new(service))));
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        World { base, ledger, metrics, answers, client, tasks }
+        World { base, ledger, metrics, answers, client, gateway: inside, tasks }
     }
 
     /// One model, open to everybody.
@@ -176,6 +216,12 @@ impl World {
         self.ledger.totals().into_iter().find(|totals| totals.account == account).expect("a known account")
     }
 
+    /// How many requests wait for a place.
+    pub(crate) fn waiting(&self, model: &str) -> i64 {
+        self.gateway.show_fleets();
+        self.metrics.backends.queue_depth.with_label_values(&[model]).get()
+    }
+
     /// Waits until nothing is reserved any more.
     pub(crate) async fn settled(&self) {
         let quiet = async {
@@ -197,14 +243,7 @@ struct Quiet;
 
 impl stint::ledger::Observer for Quiet {}
 
-/// The only target of a model, with the settings that hold where nothing is said.
-fn fleet(model: Arc<str>, backend: Arc<dyn Backend>, metrics: &Arc<Metrics>) -> (Arc<str>, Arc<Fleet>) {
-    let targets = vec![Target { name: "only".into(), backend }];
-    let fleet = Fleet::new(model.clone(), targets, metrics.clone(), fleet::Settings::default(), 7);
-    (model, fleet)
-}
-
-fn catalog(models: &[(Model, Arc<dyn Backend>)]) -> Catalog {
+fn catalog(served: &[Served]) -> Catalog {
     let auto = Route {
         name: "auto".into(),
         models: Vec::new(),
@@ -213,6 +252,6 @@ fn catalog(models: &[(Model, Arc<dyn Backend>)]) -> Catalog {
         second: Money(0),
     };
     let models: BTreeMap<_, _> =
-        models.iter().map(|(model, _)| (model.name.clone(), Arc::new(model.clone()))).collect();
+        served.iter().map(|Served { model, .. }| (model.name.clone(), Arc::new(model.clone()))).collect();
     Catalog { models, routes: BTreeMap::from([("auto".into(), auto)]) }
 }
