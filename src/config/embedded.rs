@@ -6,7 +6,7 @@ use crate::backend::local;
 use crate::catalog::{Class, HandOff, Model, Prices, Tariff};
 use crate::units::{Money, Price, Tokens};
 
-use super::backend::{Backend, Manner, Served, Source};
+use super::backend::{Backend, Kind, Manner, Served, Source};
 use super::model::Declared;
 
 /// What closes a cut thought: three tokens.
@@ -36,7 +36,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
     };
     let served = Served { name, source: Source::Embedded(manner()), deployments: Vec::new() };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
-    (backend, vec![Declared { served, model, line: None }])
+    (backend, vec![Declared { kind: Kind::Local, served, model, line: None }])
 }
 
 fn manner() -> Manner {
