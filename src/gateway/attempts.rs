@@ -87,7 +87,7 @@ impl Flying {
                 return Some(self.board(attempts, reports).await);
             }
         }
-        self.once_more(attempts, failure, &spent, books, reports).await
+        self.once_more(attempts, failure, &spent, books, reports).await.map(Ok)
     }
 
     /// Another target or model may be tried while the caller has seen nothing, there is time, and the fault is not the
@@ -107,7 +107,9 @@ impl Flying {
     ) -> Option<Seat> {
         let fleet = self.fleet(attempts.offer).ok()?;
         let retry = fleet.settings().retry;
-        if attempts.tried >= retry.attempts_max || !(failure.unsent || retry.sent_too) {
+        // Where there was no seat at all there is none elsewhere either.
+        let may = (1..retry.attempts_max).contains(&attempts.tried);
+        if !may || !(failure.unsent || retry.sent_too) {
             return None;
         }
         let seat = fleet.board_again(&self.want(), &attempts.been)?;
@@ -122,19 +124,17 @@ impl Flying {
         spent: &[Spent],
         books: &mut Books,
         reports: &mpsc::Sender<Report>,
-    ) -> Option<Boarded> {
+    ) -> Option<Seat> {
         let fleet = self.fleet(attempts.offer).ok()?;
-        // One that was never boarded was refused for good reason: it is not waited for twice.
-        let again = failure.retry == Retry::Again && attempts.tried > 0;
-        if !again || !(failure.unsent || fleet.settings().retry.sent_too) {
+        if failure.retry < Retry::Again || !(failure.unsent || fleet.settings().retry.sent_too) {
             return None;
         }
         let wait = fleet.wait_again(attempts.tried, &self.want())?;
         if !self.waited(wait, reports).await {
-            return Some(Err(Landing::HungUp));
+            return None;
         }
         let seat = fleet.board_again(&self.want(), &[])?;
-        self.paid(attempts, seat, failure, spent, books).await.map(Ok)
+        self.paid(attempts, seat, failure, spent, books).await
     }
 
     /// The seat of an attempt whose worst case could be set aside beside what was lost.

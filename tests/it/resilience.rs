@@ -5,6 +5,7 @@ mod overload;
 mod ways;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,6 +13,9 @@ use stint::backend::Backend;
 use stint::backend::fleet::{self, BreakerSettings, RetrySettings};
 use stint::backend::scripted::{Play, Scripted};
 use stint::catalog::{Class, Model};
+use stint::http::{self, Server};
+use stint::metrics::Metrics;
+use stint::tasks::Tasks;
 use stint::units::Tokens;
 
 use crate::harness::{Answer, Deployment, Folder, Says, Served, World, model};
@@ -105,16 +109,54 @@ async fn both_phases_of_a_choice_are_on_one_target() {
     assert_eq!(parts.iter().sum::<usize>(), 36);
 }
 
+/// A page with the queue of an engine, `waiting` long, and how often it was looked at.
+fn engine_page(waiting: u32) -> (String, Arc<AtomicUsize>) {
+    let bound = http::bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let url = format!("http://{}/metrics", bound.address());
+    let page = format!(
+        "# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting{{engine=\"0\"}} {waiting}.0\n\
+         vllm:num_requests_running{{engine=\"0\"}} 8.0\n"
+    );
+    let settings = stint::config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()));
+    let tasks = Tasks::default();
+    let server = Server::new(settings.unwrap().http, Arc::new(Metrics::new().unwrap()), tasks.clone());
+    let looks = Arc::new(AtomicUsize::new(0));
+    let seen = looks.clone();
+    let answer = move || async move {
+        seen.fetch_add(1, Ordering::Relaxed);
+        page
+    };
+    tasks.spawn(server.serve(bound, axum::Router::new().route("/metrics", axum::routing::get(answer))));
+    (url, looks)
+}
+
 #[tokio::test]
-async fn deployments_keys_and_load_come_from_the_configuration_and_show_in_the_metrics() {
+async fn an_engine_that_says_it_is_full_gets_nothing_while_another_is_not() {
+    let (full, free) = (Deployment::always(Says::tokens(3)).await, Deployment::always(Says::tokens(3)).await);
+    let (full_page, free_page) = (engine_page(90), engine_page(0));
+    let folder = Folder::new(&format!(
+        "[engine]\nembedded = false\n[resilience]\nload_every = '10ms'\n[[backend]]\nmodels = ['m']\n\
+         [[backend.deployment]]\nbase_url = '{}'\nmetrics_url = '{}'\n\
+         [[backend.deployment]]\nbase_url = '{}'\nmetrics_url = '{}'\n",
+        full.base, full_page.0, free.base, free_page.0,
+    ));
+    let process = folder.serve();
+    // Whoever is asked for the second time was heard the first time.
+    for looks in [full_page.1, free_page.1] {
+        while looks.load(Ordering::Relaxed) < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    for number in 0..12 {
+        process.ask("", &question(number)).await.good();
+    }
+    assert_eq!((full.asked(), free.asked()), (0, 12));
+}
+
+#[tokio::test]
+async fn deployments_come_from_the_configuration_and_show_in_the_metrics() {
     let good = Deployment::always(Says::tokens(3)).await;
     let bad = Deployment::always(Says::Status(401, "")).await;
-    let folder = Folder::new(&format!(
-        "[engine]\nembedded = false\n[[backend]]\nmodels = ['m']\nbase_url = '{}'\nmetrics_url = '{}'\n",
-        good.base, good.base
-    ));
-    let checked = folder.stint("check").output().unwrap();
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     let folder = Folder::new(&format!(
         "[engine]\nembedded = false\n[resilience]\nretry_wait = '10ms'\n[[backend]]\nname = 'b'\nmodels = ['m']\n\
          base_url = '{}'\n[[backend.deployment]]\nname = 'good'\n[[backend.deployment]]\nname = 'bad'\n\
@@ -132,7 +174,7 @@ async fn deployments_keys_and_load_come_from_the_configuration_and_show_in_the_m
         "stint_backend_state{model=\"m\",target=\"good\"} 1",
         "stint_backend_trips_total{cause=\"credential\",model=\"m\",target=\"bad\"} 1",
         "stint_retries_total{model=\"m\",target=\"good\"} 1",
-        "stint_concurrency_limit{model=\"m\",target=\"good\"} 32",
+        "stint_concurrency_limit{model=\"m\",target=\"good\"} 256",
         "stint_in_flight{model=\"m\",target=\"good\"} 0",
         "stint_queue_depth{model=\"m\"} 0",
     ] {

@@ -1,6 +1,6 @@
 //! Numbers that nobody foresees, from a seed: the same seed, the same numbers.
 
-/// SplitMix64 of Steele, Lea and Flood.
+/// `SplitMix64` of Steele, Lea and Flood.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dice(u64);
 

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use super::*;
 use crate::backend::fleet::{Beginning, BreakerSettings, ConcurrencySettings};
 use crate::backend::scripted::{Play, Scripted};
-use crate::backend::{Call, Part};
+use crate::backend::{Call, Fault, Part};
 use crate::catalog::Class;
 use crate::chat::{Message, Role};
 use crate::tasks::Tasks;

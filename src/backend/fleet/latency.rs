@@ -7,6 +7,10 @@ use tokio::time::Instant;
 /// How fast old measurements are forgotten, in seconds.
 const MEMORY: f64 = 10.0;
 
+/// What each call under way adds at least, in seconds: before anything is measured, and for a target so quick that its
+/// time says nothing of its queue.
+const CALL_MIN: f64 = 0.01;
+
 /// One target's time to the first token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Latency {
@@ -31,8 +35,8 @@ impl Latency {
     /// How long one more call waits for its first token behind so many others, in seconds. One that was not measured
     /// for long is thought of better and better, so that it is tried again.
     pub(super) fn expected(&self, others: u32, now: Instant) -> f64 {
-        let Some(at) = self.at else { return 0.0 };
-        self.seconds * kept(at, now) * (f64::from(others) + 1.0)
+        let alone = self.at.map_or(0.0, |at| self.seconds * kept(at, now));
+        alone + f64::from(others) * alone.max(CALL_MIN)
     }
 }
 
@@ -49,7 +53,8 @@ mod tests {
         let now = Instant::now();
         let after = |seconds| now + Duration::from_secs(seconds);
         let mut latency = Latency::default();
-        assert!(latency.expected(9, now) < 1e-9, "not measured yet: it is tried");
+        assert!(latency.expected(0, now) < 1e-9, "not measured yet: it is tried");
+        assert!((latency.expected(9, now) - 0.09).abs() < 1e-9, "but not by everybody at once");
         latency.measured(Duration::from_millis(100), now);
         latency.measured(Duration::from_millis(900), now);
         assert!((latency.expected(0, now) - 0.9).abs() < 1e-9);

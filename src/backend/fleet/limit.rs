@@ -23,7 +23,7 @@ pub struct ConcurrencySettings {
 
 impl Default for ConcurrencySettings {
     fn default() -> ConcurrencySettings {
-        ConcurrencySettings { min: 4, start: 32, max: 512, tolerance: 2.0 }
+        ConcurrencySettings { min: 4, start: 256, max: 4096, tolerance: 2.0 }
     }
 }
 
@@ -136,7 +136,8 @@ mod tests {
 
     impl Rush {
         fn new() -> Rush {
-            Rush { limit: Limit::new(ConcurrencySettings::default()), now: Instant::now() }
+            let settings = ConcurrencySettings { min: 4, start: 32, max: 512, tolerance: 2.0 };
+            Rush { limit: Limit::new(settings), now: Instant::now() }
         }
 
         /// Lets so many seconds pass; says how long it took until the limit was as wanted.

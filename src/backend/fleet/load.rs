@@ -9,7 +9,7 @@ pub struct Load {
     pub running: u32,
 }
 
-/// The series by engine (vLLM, SGLang, llama.cpp's server): those who wait, and those who are worked on.
+/// The series of vLLM, of `SGLang` and of llama.cpp's server: those who wait, and those who are worked on.
 const SERIES: [(&str, &str); 3] = [
     ("vllm:num_requests_waiting", "vllm:num_requests_running"),
     ("sglang:num_queue_reqs", "sglang:num_running_reqs"),

@@ -7,9 +7,12 @@
 mod breaker;
 mod choice;
 mod dice;
+mod ends;
+#[expect(clippy::module_inception, reason = "the fleet itself, beside what it is made of")]
 mod fleet;
 mod latency;
 mod limit;
+mod line;
 mod load;
 mod poll;
 mod queue;

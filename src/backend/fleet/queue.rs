@@ -56,15 +56,15 @@ impl<T> Queue<T> {
         Pushed::Full(waiting.item)
     }
 
-    /// Who is next, and for how many places; those whose time has passed are dropped and handed out in `late`.
-    pub(super) fn first(&mut self, now: Instant, late: &mut Vec<T>) -> Option<(u32, &T)> {
+    /// Who is next; those whose time has passed are dropped and handed out in `late`.
+    pub(super) fn first(&mut self, now: Instant, late: &mut Vec<T>) -> Option<&T> {
         for lane in [&mut self.interactive, &mut self.batch] {
             while lane.front().is_some_and(|first| first.until <= now) {
                 late.extend(lane.pop_front().map(|first| first.item));
             }
         }
         let lane = if self.interactive.is_empty() { &self.batch } else { &self.interactive };
-        lane.front().map(|first| (first.calls, &first.item))
+        lane.front().map(|first| &first.item)
     }
 
     /// Takes out who is next.

@@ -62,14 +62,14 @@ fn mistakes_in_deployments_are_named() {
 fn without_a_word_the_usual_limits_hold_and_each_can_be_said() {
     assert_eq!(load_text("").unwrap().resilience, fleet::Settings::default());
     let text = "[resilience]\nattempts_max = 1\nretry_share = 0.5\nfailures_max = 9\nrest_min = '5s'\n\
-                concurrency_max = 64\nqueue_max = 0\nqueue_wait_max = '3s'\n";
+                concurrency_max = 300\nqueue_max = 0\nqueue_wait_max = '3s'\n";
     let settings = load_text(text).unwrap().resilience;
     assert_eq!((settings.retry.attempts_max, settings.breaker.failures_max, settings.queue_max), (1, 9, 0));
     assert_eq!(
         (settings.breaker.rest_min, settings.wait_max),
         (Duration::from_secs(5), Duration::from_secs(3))
     );
-    assert_eq!(settings.concurrency.unwrap().max, 64);
+    assert_eq!(settings.concurrency.unwrap().max, 300);
     check(
         "[resilience]\nrest_min = '2m'\nconcurrency_start = 2\n",
         &[

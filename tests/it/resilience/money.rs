@@ -86,7 +86,7 @@ async fn an_upstream_that_fails_wholly_is_asked_little_more_often() {
     let seconds = began.elapsed().as_secs() + 1;
     let most = requests + requests / 5 + 10 * (usize::try_from(seconds).unwrap() + 1);
     let asked = broken.asked();
-    println!("{requests} requests in {seconds} s became {asked} attempts; at most {most} were allowed");
+    eprintln!("{requests} requests in {seconds} s became {asked} attempts; at most {most} were allowed");
     assert!(asked > requests && asked <= most, "{asked} of {most}");
     let guarded = Deployment::always(Says::Status(500, "")).await;
     let world = on(&[&guarded], quick()).await;
