@@ -19,6 +19,8 @@ type Row = (&'static str, &'static str, [u16; 5]);
 /// The API's listener. What is asked is empty, so a caller who is let in is told 400 where a body is needed.
 const API: &[Row] = &[
     ("POST", "/v1/chat/completions", [401, 401, 400, 400, 401]),
+    ("POST", "/v1/completions", [401, 401, 400, 400, 401]),
+    ("POST", "/v1/embeddings", [401, 401, 400, 400, 401]),
     ("GET", "/v1/models", [401, 401, 200, 200, 401]),
     ("GET", "/v1/models/{*name}", [401, 401, 404, 404, 401]),
     ("GET", "/v1/allowance", [401, 401, 200, 200, 401]),

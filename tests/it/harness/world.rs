@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use stint::backend::Backend;
 use stint::backend::scripted::Scripted;
-use stint::catalog::{Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
+use stint::catalog::{self, Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
 use stint::config;
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
@@ -38,6 +38,7 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
         thinking_max: Tokens(1024),
         solution_default: Tokens(64),
         hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5) },
+        services: vec![catalog::Service::Chat, catalog::Service::Completions, catalog::Service::Embeddings],
         capabilities: match class {
             Class::Effort => vec![Capability::Tools, Capability::Schema],
             _ => Vec::new(),
