@@ -266,8 +266,13 @@ fn access(models: &[&str], routes: &[&str]) -> Access {
 
 /// AU-03: the ways in by which a model can be asked for. Whoever adds a route to the API adds it here, or to those
 /// that name no model.
-const NAMING: &[(&str, &str)] =
-    &[("POST", "/v1/chat/completions"), ("GET", "/v1/models"), ("GET", "/v1/models/{*name}")];
+const NAMING: &[(&str, &str)] = &[
+    ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/completions"),
+    ("POST", "/v1/embeddings"),
+    ("GET", "/v1/models"),
+    ("GET", "/v1/models/{*name}"),
+];
 const NAMELESS: &[(&str, &str)] = &[
     ("GET", "/v1/allowance"),
     ("GET", "/v1/usage"),
@@ -288,6 +293,11 @@ async fn check(access: Access, allowed: &[&str]) {
         let expected = if may { 200 } else { 404 };
         let page = world.get("sk-key", &format!("/v1/models/{name}")).await;
         assert_eq!(page.status, expected, "{name} for {access:?}");
+        let text = json!({ "model": name, "prompt": "1+2" });
+        assert_eq!(world.post("/v1/completions", "sk-key", &text).await.status, expected, "{name}");
+        // These models make no vectors, which whoever may name them is told.
+        let vectors = world.post("/v1/embeddings", "sk-key", &json!({ "model": name, "input": "1" })).await;
+        assert_eq!(vectors.status, if may { 400 } else { 404 }, "{name}: {}", vectors.text);
         for (suffix, stream) in [("", false), ("", true), (":low", false), (":t=2", true)] {
             let body = json!({
                 "model": format!("{name}{suffix}"), "stream": stream,

@@ -119,18 +119,12 @@ async fn world(upstream: &Upstream) -> World {
     World::with(models, vec![tenant("rich", 1_000_000), tenant("poor", 40)], |_| ()).await
 }
 
-async fn post_to(world: &World, path: &str, key: &str, body: &Value) -> Answer {
-    let request = world.client.post(format!("{}{path}", world.base));
-    let request = request.header("authorization", format!("Bearer {key}"));
-    Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
-}
-
 #[tokio::test]
 async fn vectors_are_made_charged_and_told_as_the_upstream_says() {
     let upstream = Upstream::start();
     let world = world(&upstream).await;
     let ask = |input: Value| json!({ "model": "vectors", "input": input, "dimensions": 2 });
-    let answer = post_to(&world, "/v1/embeddings", "sk-rich", &ask(json!(["one", "three"]))).await.good();
+    let answer = world.post("/v1/embeddings", "sk-rich", &ask(json!(["one", "three"]))).await.good();
     assert_eq!(answer["data"][1], json!({ "object": "embedding", "index": 1, "embedding": [5, 2] }));
     assert_eq!((&answer["model"], &answer["usage"]["prompt_tokens"]), (&json!("vectors"), &json!(8)));
     assert_eq!(answer["budget"]["cost_usd"], "0.000000008");
@@ -139,12 +133,12 @@ async fn vectors_are_made_charged_and_told_as_the_upstream_says() {
 
     // One text, token ids, lists of token ids.
     for (input, count) in [(json!("one"), 1), (json!([1, 2]), 1), (json!([[1], [2], [3]]), 3)] {
-        let answer = post_to(&world, "/v1/embeddings", "sk-rich", &ask(input)).await.good();
+        let answer = world.post("/v1/embeddings", "sk-rich", &ask(input)).await.good();
         assert_eq!(answer["data"].as_array().unwrap().len(), count);
     }
     for input in [json!(null), json!(""), json!([]), json!(["a", ""]), json!([["a"]]), json!(7), json!([-1])]
     {
-        let answer = post_to(&world, "/v1/embeddings", "sk-rich", &ask(input)).await;
+        let answer = world.post("/v1/embeddings", "sk-rich", &ask(input)).await;
         assert_eq!(
             (answer.status, answer.error()["param"].as_str()),
             (400, Some("input")),
@@ -159,14 +153,14 @@ async fn vectors_are_under_the_same_limits() {
     let upstream = Upstream::start();
     let world = world(&upstream).await;
     let ask = |model: &str, input: &str| json!({ "model": model, "input": input });
-    let poor = post_to(&world, "/v1/embeddings", "sk-poor", &ask("vectors", &"x".repeat(30))).await;
+    let poor = world.post("/v1/embeddings", "sk-poor", &ask("vectors", &"x".repeat(30))).await;
     assert_eq!((poor.status, poor.error()["code"].as_str()), (429, Some("insufficient_quota")));
-    assert_eq!(post_to(&world, "/v1/embeddings", "sk-poor", &ask("vectors", "x")).await.status, 200);
-    assert_eq!(post_to(&world, "/v1/embeddings", "sk-bad", &ask("vectors", "x")).await.status, 401);
-    let chat = post_to(&world, "/v1/embeddings", "sk-rich", &ask("chat", "x")).await;
+    assert_eq!(world.post("/v1/embeddings", "sk-poor", &ask("vectors", "x")).await.status, 200);
+    assert_eq!(world.post("/v1/embeddings", "sk-bad", &ask("vectors", "x")).await.status, 401);
+    let chat = world.post("/v1/embeddings", "sk-rich", &ask("chat", "x")).await;
     assert_eq!((chat.status, chat.error()["code"].as_str()), (400, Some("model_not_capable")));
-    assert_eq!(post_to(&world, "/v1/embeddings", "sk-rich", &ask("nobody", "x")).await.status, 404);
-    assert_eq!(post_to(&world, "/v1/embeddings", "sk-rich", &ask("vectors", "break")).await.status, 502);
+    assert_eq!(world.post("/v1/embeddings", "sk-rich", &ask("nobody", "x")).await.status, 404);
+    assert_eq!(world.post("/v1/embeddings", "sk-rich", &ask("vectors", "break")).await.status, 502);
     let talk = json!({ "model": "vectors", "messages": [{ "role": "user", "content": "hi" }] });
     let talk = world.ask("sk-rich", &talk).await;
     assert_eq!((talk.status, talk.error()["code"].as_str()), (400, Some("model_not_capable")));
@@ -181,7 +175,7 @@ async fn whoever_hangs_up_on_vectors_stops_the_upstream_and_is_charged_what_it_m
     let upstream = Upstream::start();
     let world = world(&upstream).await;
     let ask = json!({ "model": "vectors", "input": "wait" });
-    let call = post_to(&world, "/v1/embeddings", "sk-rich", &ask);
+    let call = world.post("/v1/embeddings", "sk-rich", &ask);
     let gone = tokio::time::timeout(Duration::from_millis(300), call).await;
     assert!(gone.is_err(), "it answered");
     let quiet = async {
@@ -205,7 +199,7 @@ async fn a_text_goes_on_without_template_or_thought() {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
-    let answer = post_to(&world, "/v1/completions", "sk-rich", &ask(json!({}))).await.good();
+    let answer = world.post("/v1/completions", "sk-rich", &ask(json!({}))).await.good();
     assert_eq!(answer["object"], "text_completion");
     assert_eq!(
         (&answer["choices"][0]["text"], &answer["choices"][0]["finish_reason"]),
@@ -217,12 +211,11 @@ async fn a_text_goes_on_without_template_or_thought() {
     );
     assert!(answer["id"].as_str().unwrap().starts_with("cmpl-"));
     let twice =
-        post_to(&world, "/v1/completions", "sk-rich", &ask(json!({ "n": 2, "stop": " time" }))).await.good();
+        world.post("/v1/completions", "sk-rich", &ask(json!({ "n": 2, "stop": " time" }))).await.good();
     assert_eq!(twice["choices"][1]["text"], " a");
-    let chat =
-        post_to(&world, "/v1/completions", "sk-rich", &json!({ "model": "chat", "prompt": "x" })).await;
+    let chat = world.post("/v1/completions", "sk-rich", &json!({ "model": "chat", "prompt": "x" })).await;
     assert_eq!((chat.status, chat.error()["code"].as_str()), (400, Some("model_not_capable")));
-    let poor = post_to(&world, "/v1/completions", "sk-poor", &ask(json!({}))).await;
+    let poor = world.post("/v1/completions", "sk-poor", &ask(json!({}))).await;
     assert_eq!((poor.status, poor.error()["code"].as_str()), (429, Some("insufficient_quota")));
     world.settled().await;
     assert_eq!(world.account("poor").spent.money, Money::ZERO);

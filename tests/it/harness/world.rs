@@ -164,6 +164,13 @@ impl World {
         Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
     }
 
+    /// Posts to a path.
+    pub(crate) async fn post(&self, path: &str, key: &str, body: &Value) -> Answer {
+        let request = self.client.post(format!("{}{path}", self.base));
+        let request = request.header("authorization", format!("Bearer {key}"));
+        Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
+    }
+
     /// Gets a page.
     pub(crate) async fn get(&self, key: &str, path: &str) -> Answer {
         let request = self.client.get(format!("{}{path}", self.base));
