@@ -16,7 +16,7 @@ use axum::routing::post;
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Catalog, Class, HandOff, Model, Prices, Route, Tariff};
+use stint::catalog::{self, Catalog, Class, HandOff, Model, Prices, Route, Tariff};
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
 use stint::idempotency::Idempotency;
@@ -129,6 +129,7 @@ fn model() -> Model {
         thinking_max: Tokens(1024),
         solution_default: Tokens(64),
         hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5) },
+        services: vec![catalog::Service::Chat],
         capabilities: Vec::new(),
         efforts: Vec::new(),
         resumes_tools: false,

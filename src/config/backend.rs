@@ -8,7 +8,7 @@ use reqwest::Url;
 use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
 use crate::backend::remote::{self, llamacpp, openai};
-use crate::catalog::Class;
+use crate::catalog::{Class, Service};
 
 use super::deployment::{self, Deployment};
 use super::known::Known;
@@ -107,6 +107,16 @@ impl Kind {
             Kind::Local => &[Class::Inline],
             Kind::LlamaCpp => &[Class::Continue],
             Kind::OpenAi => &[Class::Effort],
+        }
+    }
+}
+
+impl Kind {
+    /// What the models of such a backend can be asked for where nothing is said of it.
+    pub(super) fn services(self) -> &'static [Service] {
+        match self {
+            Kind::Local | Kind::LlamaCpp => &[Service::Chat, Service::Completions],
+            Kind::OpenAi => &[Service::Chat],
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::local;
-use crate::catalog::{Class, HandOff, Model, Prices, Tariff};
+use crate::catalog::{Class, HandOff, Model, Prices, Service, Tariff};
 use crate::units::{Money, Price, Tokens};
 
 use super::backend::{Backend, Kind, Manner, Served, Source};
@@ -29,6 +29,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         solution_default: Tokens(64),
         // The hand-off, the start tag, and the end of the text.
         hand_off: HandOff { text: HAND_OFF.to_owned(), overhead: Tokens(5) },
+        services: vec![Service::Chat, Service::Completions],
         capabilities: Vec::new(),
         efforts: Vec::new(),
         resumes_tools: false,

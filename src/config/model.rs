@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
-use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model};
+use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Service};
 use crate::units::Tokens;
 
 use super::backend::{Base, Kind, Manner, Served, Source};
@@ -33,6 +33,9 @@ const END_TAG: &str = "</think>";
 
 /// The most tokens that anything here may count.
 const TOKENS_MAX: Tokens = Tokens(10_000_000);
+
+const SERVICES: [(&str, Service); 3] =
+    [("chat", Service::Chat), ("completions", Service::Completions), ("embeddings", Service::Embeddings)];
 
 const CAPABILITIES: [(&str, Capability); 4] = [
     ("tools", Capability::Tools),
@@ -84,6 +87,7 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
         hand_off: hand_off(class, HAND_OFF.to_owned()),
+        services: base.kind.services().to_vec(),
         capabilities: match base.kind {
             Kind::OpenAi | Kind::LlamaCpp => vec![Capability::Penalties],
             Kind::Local => Vec::new(),
@@ -144,6 +148,9 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
     model.thinking_min = count("thinking_min", 0, model.thinking_min);
     model.thinking_max = count("thinking_max", 0, model.thinking_max);
     model.solution_default = count("solution_default", 1, model.solution_default);
+    if section.has("serves") {
+        model.services = section.words("serves", &SERVICES);
+    }
     section.set("thinks_always", &mut model.thinks_always);
     section.set("stops_billing", &mut model.stops_billing);
     if section.has("capabilities") {

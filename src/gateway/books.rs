@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::catalog::{Offer, Spent, WorstCase};
-use crate::ledger::{LedgerError, Reservation, SettlementDetail};
+use crate::idempotency::Ticket;
+use crate::ledger::{Reservation, SettlementDetail};
 use crate::units::{Money, Tokens};
 
-use super::Settings;
+use super::admit::Parts;
+use super::flying::depart;
+use super::{Refusal, Settings};
 
 /// A reservation and what has become of it.
 pub(super) struct Books {
@@ -34,10 +39,17 @@ impl Books {
         Books { reservation, held, model, cost_max, lost: Lost::default(), departed: false }
     }
 
-    /// Makes the reservation durable, just before the first byte goes upstream.
-    pub(super) async fn dispatch(&mut self) -> Result<(), LedgerError> {
-        self.reservation.dispatch().await?;
-        self.departed = true;
+    /// Makes durable, once, what must be before anything is sent.
+    pub(super) async fn depart(
+        &mut self,
+        parts: &Parts,
+        ticket: Option<&Ticket>,
+        deadline: Instant,
+    ) -> Result<(), Refusal> {
+        if !self.departed {
+            depart(parts, ticket, deadline, &mut self.reservation).await?;
+            self.departed = true;
+        }
         Ok(())
     }
 

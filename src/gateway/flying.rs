@@ -72,7 +72,8 @@ impl Flying {
             let mut progress = self.prepare(attempts.offer);
             let landing = match boarded {
                 Ok(seat) => {
-                    if let Err(refusal) = self.depart(&mut books).await {
+                    let (ticket, deadline) = (self.ticket.as_ref(), self.deadline);
+                    if let Err(refusal) = books.depart(&self.parts, ticket, deadline).await {
                         tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
                         return self.stay(books, Some(refusal), &reports).await;
                     }
@@ -96,23 +97,6 @@ impl Flying {
         let Some(refusal) = refusal else { return observe::request(self, "none", "hung_up") };
         observe::request(self, "none", "refused");
         let _ = reports.send(Report::Failed(refusal)).await;
-    }
-
-    /// Makes durable, once, what must be before anything is sent. The idempotency key goes first: a crash in between costs the
-    /// caller an answer, never a second charge.
-    async fn depart(&self, books: &mut Books) -> Result<(), Refusal> {
-        if books.departed() {
-            return Ok(());
-        }
-        let Some(ticket) = &self.ticket else {
-            return books.dispatch().await.map_err(Refusal::Ledger);
-        };
-        let now = self.parts.ledger.now();
-        let until = now + self.deadline.saturating_duration_since(Instant::now()) + EXPIRY_MARGIN;
-        ticket.begin(self.id, now, until).await?;
-        books.dispatch().await.map_err(Refusal::Ledger)?;
-        ticket.sent();
-        Ok(())
     }
 
     /// Runs every choice of an offer at once on one target, until all have ended, one has failed, or the caller is gone.
@@ -187,6 +171,7 @@ impl Flying {
             effort_least: least.map(|level| level.word.clone()),
             prompt: self.prompt(offer),
             stop: self.request.sampling.stop.clone(),
+            form: self.request.form,
         };
         (0..self.request.choices).map(|_| Progress::new(terms.clone())).collect()
     }
@@ -285,6 +270,25 @@ impl Flying {
         };
         let _ = reports.send(report).await;
     }
+}
+
+/// Makes durable what must be before anything is sent. The idempotency key goes first: a crash in between costs the
+/// caller an answer, never a second charge.
+pub(super) async fn depart(
+    parts: &Parts,
+    ticket: Option<&Ticket>,
+    deadline: Instant,
+    reservation: &mut Reservation,
+) -> Result<(), Refusal> {
+    let Some(ticket) = ticket else {
+        return reservation.dispatch().await.map_err(Refusal::Ledger);
+    };
+    let now = parts.ledger.now();
+    let until = now + deadline.saturating_duration_since(Instant::now()) + EXPIRY_MARGIN;
+    ticket.begin(reservation.id(), now, until).await?;
+    reservation.dispatch().await.map_err(Refusal::Ledger)?;
+    ticket.sent();
+    Ok(())
 }
 
 /// What each choice took.

@@ -6,6 +6,7 @@ mod admit;
 mod attempts;
 mod books;
 mod demotions;
+mod embedding;
 mod flight;
 mod flying;
 mod needs;
@@ -16,6 +17,7 @@ mod scope;
 mod settings;
 
 pub use admit::{Gateway, Parts};
+pub use embedding::Vectors;
 pub use flight::{Flight, Report};
 pub use receipt::{Receipt, Settled};
 pub use refusal::Refusal;

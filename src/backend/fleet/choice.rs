@@ -41,6 +41,11 @@ impl Beginning {
         Beginning(u64::from_le_bytes(first))
     }
 
+    /// A request that continues nothing: any target is as good as another.
+    pub fn anywhere(seed: u64) -> Beginning {
+        Beginning(mixed(seed))
+    }
+
     /// How well a target suits it: the highest wins, so that a target that comes or goes moves its own share of the
     /// conversations alone (rendezvous hashing).
     fn suits(self, target: u64) -> u64 {

@@ -7,9 +7,9 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece};
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece};
 use crate::catalog::Conditions;
-use crate::chat::Request;
+use crate::chat::{Embedding, Request};
 use crate::units::Tokens;
 
 use super::Fleet;
@@ -26,22 +26,34 @@ impl Watched {
     pub(super) fn new(fleet: Arc<Fleet>, place: usize, probe: Arc<Probe>) -> Watched {
         Watched { fleet, place, probe }
     }
+
+    fn watch(&self, hidden: bool) -> Watch {
+        let (fleet, probe) = (self.fleet.clone(), self.probe.clone());
+        Watch { fleet, place: self.place, probe, began: Instant::now(), hidden, stage: Stage::Silent }
+    }
 }
 
 impl Backend for Watched {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        let watch = Watch {
-            fleet: self.fleet.clone(),
-            place: self.place,
-            probe: self.probe.clone(),
-            began: Instant::now(),
-            // Where an effort is chosen, the thought is usually hidden.
-            hidden: matches!(call.part, Part::Total { effort: Some(_), .. }),
-            stage: Stage::Silent,
-        };
+        // Where an effort is chosen, the thought is usually hidden.
+        let watch = self.watch(matches!(call.part, Part::Total { effort: Some(_), .. }));
         async move {
             let generation = self.fleet.backend(self.place).generate(call).await;
             watch.over(generation)
+        }
+        .boxed()
+    }
+
+    fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
+        // How long vectors take depends on their texts alone.
+        let mut watch = self.watch(true);
+        async move {
+            let embedded = self.fleet.backend(self.place).embed(ask).await;
+            match &embedded {
+                Ok(_) => watch.comes_whole(),
+                Err(failure) => watch.fails(failure),
+            }
+            embedded
         }
         .boxed()
     }
@@ -67,6 +79,7 @@ struct Watch {
     place: usize,
     probe: Arc<Probe>,
     began: Instant,
+    /// True where the time to the first token says nothing of the target.
     hidden: bool,
     stage: Stage,
 }
@@ -104,6 +117,12 @@ impl Watch {
                 }
             }
         }
+    }
+
+    /// The answer is there, all of it.
+    fn comes_whole(&mut self) {
+        self.fleet.first(self.place, self.began.elapsed(), self.hidden);
+        self.succeeds();
     }
 
     fn succeeds(&mut self) {
