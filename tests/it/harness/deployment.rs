@@ -119,14 +119,17 @@ async fn serve(mut socket: TcpStream, script: &Script, log: &Mutex<Vec<Served>>)
     match script(turn, &request) {
         Says::Tokens(count, first) => {
             tokio::time::sleep(first).await;
-            socket.write_all(answer(count).as_bytes()).await?;
+            match request.get("input") {
+                Some(_) => say(&mut socket, 200, "", &vector()).await?,
+                None => socket.write_all(answer(count).as_bytes()).await?,
+            }
             log.lock().unwrap()[turn].billed = Some(count);
         }
-        Says::Status(status, headers) => refuse(&mut socket, status, headers, &json!({})).await?,
+        Says::Status(status, headers) => say(&mut socket, status, headers, &json!({})).await?,
         Says::NoQuota => {
             let body =
                 json!({ "error": { "message": "You exceeded your quota", "code": "insufficient_quota" } });
-            refuse(&mut socket, 429, "", &body).await?;
+            say(&mut socket, 429, "", &body).await?;
         }
         Says::Nothing => while socket.read(&mut [0; 64]).await? > 0 {},
         Says::HangsUp => return Ok(()),
@@ -134,7 +137,8 @@ async fn serve(mut socket: TcpStream, script: &Script, log: &Mutex<Vec<Served>>)
     socket.shutdown().await
 }
 
-async fn refuse(socket: &mut TcpStream, status: u16, headers: &str, body: &Value) -> io::Result<()> {
+/// A whole answer.
+async fn say(socket: &mut TcpStream, status: u16, headers: &str, body: &Value) -> io::Result<()> {
     let body = body.to_string();
     let head = format!(
         "HTTP/1.1 {status} so\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
@@ -142,6 +146,12 @@ async fn refuse(socket: &mut TcpStream, status: u16, headers: &str, body: &Value
         body.len()
     );
     socket.write_all(format!("{head}{body}").as_bytes()).await
+}
+
+/// One vector, of a text of five tokens.
+fn vector() -> Value {
+    json!({ "object": "list", "model": "m", "usage": { "prompt_tokens": 5, "total_tokens": 5 },
+            "data": [{ "object": "embedding", "index": 0, "embedding": [0.5] }] })
 }
 
 /// A whole stream, which the end of the connection ends.

@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use stint::backend::fleet;
+use stint::catalog::Service;
 
 use super::*;
 use crate::harness::deployment::{backend, nobody};
+use crate::harness::tenant;
 
 /// UP-01
 #[tokio::test]
@@ -165,6 +167,23 @@ async fn where_the_operator_says_so_nothing_is_asked_twice_that_may_be_billed_tw
         world.ask("", &question(0)).await;
         assert_eq!(once.asked(), attempts);
     }
+}
+
+/// UP-10, for vectors.
+#[tokio::test]
+async fn vectors_are_asked_for_again_too_and_paid_once() {
+    let says = |turn, _: &Value| if turn == 0 { Says::Status(503, "") } else { Says::tokens(0) };
+    let once = Deployment::each(says).await;
+    let model = Model { services: vec![Service::Embeddings], ..plain() };
+    let served = vec![Served { resilience: quick(), ..Served::by(model, vec![once.backend()]) }];
+    let world = World::fleets(served, vec![tenant("key", 1_000)]).await;
+    let answer =
+        world.post("/v1/embeddings", "sk-key", &json!({ "model": "m", "input": "hello" })).await.good();
+    assert_eq!((once.asked(), &answer["data"][0]["embedding"]), (2, &json!([0.5])));
+    world.settled().await;
+    let account = world.account("key");
+    assert_eq!((account.spent.money.0, account.reserved.money.0), (5, 0));
+    assert_eq!(world.metrics.backends.retries.with_label_values(&["m", "0"]).get(), 1);
 }
 
 /// UP-14
