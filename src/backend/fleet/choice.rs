@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
-use crate::chat::{Message, Part, Request, Role};
+use crate::chat::{Part, Request, Role};
 
 use super::dice::{Dice, mixed};
 
@@ -16,8 +16,10 @@ const HOME_FACTOR: f64 = 2.0;
 /// And so many seconds beside: reading a prompt again takes as long.
 const HOME_MARGIN: f64 = 0.25;
 
-/// The most bytes of a conversation's beginning that are looked at.
-const BEGINNING_MAX: usize = 64 << 10;
+/// Of each text so many bytes are looked at, at both ends: long instructions differ in the last lines, if anywhere.
+const END_BYTES: usize = 4 << 10;
+/// So many texts are looked at.
+const TEXTS_MAX: usize = 64;
 
 /// What tells conversations apart by how they begin: the instructions and the first turn of the user. Every turn of an
 /// episode has the same, and so have both phases of a request.
@@ -28,12 +30,12 @@ impl Beginning {
     /// How a request's conversation begins.
     pub fn of(request: &Request) -> Beginning {
         let mut hash = Sha256::new();
-        let mut left = BEGINNING_MAX;
-        for message in &request.messages {
-            add(&mut hash, message, &mut left);
-            if message.role == Role::User || left == 0 {
-                break;
-            }
+        let first = request.messages.iter().position(|message| message.role == Role::User);
+        let beginning = request.messages.iter().take(first.map_or(usize::MAX, |first| first + 1));
+        let texts =
+            beginning.flat_map(|message| message.content.iter().map(move |part| (message.role, part)));
+        for (role, part) in texts.take(TEXTS_MAX) {
+            add(&mut hash, role, part);
         }
         let digest: [u8; 32] = hash.finalize().into();
         let mut first = [0; 8];
@@ -53,18 +55,16 @@ impl Beginning {
     }
 }
 
-fn add(hash: &mut Sha256, message: &Message, left: &mut usize) {
-    hash.update(message.role.word());
-    for part in &message.content {
-        let text = match part {
-            Part::Text(text) => Cow::Borrowed(text),
-            Part::Other(value) => Cow::Owned(value.to_string()),
-        };
-        let taken = text.len().min(*left);
-        *left -= taken;
-        hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
-        hash.update(&text.as_bytes()[..taken]);
-    }
+fn add(hash: &mut Sha256, role: Role, part: &Part) {
+    let text = match part {
+        Part::Text(text) => Cow::Borrowed(text),
+        Part::Other(value) => Cow::Owned(value.to_string()),
+    };
+    let bytes = text.as_bytes();
+    hash.update(role.word());
+    hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
+    hash.update(&bytes[..bytes.len().min(END_BYTES)]);
+    hash.update(&bytes[bytes.len().saturating_sub(END_BYTES)..]);
 }
 
 /// A target that could be asked.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::chat::Message;
 
 fn fleet(expected: &[f64]) -> Vec<Candidate> {
     let named = |place: usize| numbered(&format!("target {place}"));
@@ -27,6 +28,10 @@ fn the_next_turn_of_a_conversation_begins_as_the_first() {
     assert_eq!(of(&first), of(&next));
     assert_ne!(of(&first), of(&other));
     assert_ne!(of(&first), of(&split));
+    let long =
+        |end: &str| vec![turn(Role::System, &format!("{}{end}", "x".repeat(100_000))), first[1].clone()];
+    assert_ne!(of(&long("a")), of(&long("b")), "however long the instructions are");
+    assert_ne!(of(&long("a")), of(&[&long("a")[..1], &[turn(Role::User, "Bye")]].concat()));
 }
 
 #[test]

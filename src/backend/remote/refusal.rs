@@ -193,6 +193,7 @@ mod tests {
     use reqwest::header::HeaderValue;
 
     use super::*;
+    use crate::backend::Retry;
 
     const MOST: Duration = Duration::from_secs(60);
 
@@ -261,6 +262,21 @@ mod tests {
         }
         let timed_out = check(504, "", Fault::Backend, "the upstream answered 504");
         assert!(!timed_out.unsent, "a model may have been at work");
+    }
+
+    #[test]
+    fn what_may_pass_by_itself_is_told_from_what_another_target_may_do_and_from_what_nobody_will() {
+        let check = |statuses: &[u16], body: &str, expected: Retry| {
+            for status in statuses {
+                let failure = of_status(*status, &HeaderMap::new(), body.as_bytes(), MOST);
+                assert_eq!(failure.retry, expected, "{status} {body}");
+            }
+        };
+        check(&[408, 409, 429, 500, 502, 503, 504, 529], "", Retry::Again);
+        check(&[307, 401, 402, 403, 404, 410, 451], "", Retry::Elsewhere);
+        check(&[429], r#"{"error":{"code":"insufficient_quota"}}"#, Retry::Elsewhere);
+        check(&[400], r#"{"error":{"code":"model_not_found"}}"#, Retry::Elsewhere);
+        check(&[400, 413, 422], r#"{"error":"no such word"}"#, Retry::Never);
     }
 
     #[test]

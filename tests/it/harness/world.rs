@@ -230,6 +230,12 @@ impl World {
         self.metrics.backends.queue_depth.with_label_values(&[model]).get()
     }
 
+    /// How many calls are under way on a target.
+    pub(crate) fn in_flight(&self, model: &str, target: &str) -> i64 {
+        self.gateway.show_fleets();
+        self.metrics.backends.in_flight.with_label_values(&[model, target]).get()
+    }
+
     /// Waits until nothing is reserved any more.
     pub(crate) async fn settled(&self) {
         let quiet = async {
