@@ -31,6 +31,12 @@ pub struct Backend {
 pub struct Served {
     /// The name that callers use.
     pub name: Arc<str>,
+    /// The upstream's name for it.
+    pub upstream: String,
+    /// The upstream's host, where it has one.
+    pub host: Option<String>,
+    /// Every way in which its kind of backend can hold a model's thinking, the strongest first.
+    pub possible: Vec<Class>,
     /// Where its answers come from.
     pub source: Source,
 }
@@ -108,6 +114,12 @@ impl Base {
     pub(super) fn of(kind: Kind) -> Base {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
         Base { kind, file, client, limit: LimitMember::default() }
+    }
+
+    /// The host of its address.
+    pub(super) fn host(&self) -> Option<String> {
+        let url = Url::parse(&self.client.base_url).ok()?;
+        url.host_str().map(str::to_ascii_lowercase)
     }
 }
 

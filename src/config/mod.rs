@@ -58,6 +58,8 @@ pub struct Settings {
     pub engine: crate::engine::Settings,
     /// Models and routes.
     pub catalog: Catalog,
+    /// Where what was found out about models is written down, where there is a place for it.
+    pub learned: Option<PathBuf>,
     /// What serves the models.
     pub backends: Vec<Backend>,
     /// What accounts may spend, those of the tenants included.
@@ -89,14 +91,14 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
         None => (None, None),
         Some(table) => {
             let root = document.root(&table);
-            let files = known::files(&root);
+            let (files, learned) = known::files(&root);
             let documents: Vec<Document<'_>> =
                 files.iter().map(|file| Document::new(&file.text, folder, env)).collect();
             let settings = {
                 let parsed = |document| Some((document, source::parse(document)?));
                 let trees: Vec<_> = documents.iter().filter_map(parsed).collect();
                 let known: Vec<_> = trees.iter().map(|(document, table)| document.root(table)).collect();
-                read(&root, &Known::of(&known))
+                Settings { learned, ..read(&root, &Known::of(&known)) }
             };
             (Some(settings), known::mistaken(&files, documents))
         }
@@ -160,6 +162,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         storage,
         engine,
         catalog,
+        learned: None,
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
         terms: accounts.into_terms(),
         webhook: alerts::webhook(root),

@@ -98,7 +98,13 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
     };
     Declared {
         kind: base.kind,
-        served: Served { name: model.name.clone(), source: source(name, base) },
+        served: Served {
+            name: model.name.clone(),
+            upstream: name.to_owned(),
+            host: base.host(),
+            possible: classes.to_vec(),
+            source: source(name, base),
+        },
         model,
         line,
     }
@@ -131,8 +137,9 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     let called = name.as_deref().unwrap_or_default();
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
+    declared.served.upstream = upstream.unwrap_or_else(|| called.to_owned());
     if let Source::OpenAi(settings) = &mut declared.served.source {
-        settings.model = upstream.unwrap_or(called.to_owned());
+        settings.model.clone_from(&declared.served.upstream);
     }
     apply(section, &mut declared);
     check(section, &declared.model);
