@@ -1,6 +1,7 @@
 //! Databases behind the traits of the modules below; the only SQL.
 
 mod answers;
+mod books;
 mod error;
 mod file;
 mod keys;
@@ -13,10 +14,11 @@ mod usage;
 
 use std::sync::Arc;
 
+pub use books::Report;
 pub use error::StorageError;
 pub use postgres::{Changes, Postgres, PostgresAnswers, PostgresBank, PostgresJournal, PostgresKeyStore};
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Archive, Report, Sqlite, SqliteAnswers, SqliteJournal, SqliteKeyStore, restore};
+pub use sqlite::{Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore, restore};
 
 use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Bank, Journal, MemoryJournal};

@@ -13,7 +13,7 @@ use clap::Subcommand;
 use crate::config::{self, Mistakes};
 use crate::ledger::{Journal, JournalError};
 use crate::storage::{
-    Archive, Report, Settings, Sqlite, SqliteJournal, SqliteSettings, StorageError, restore,
+    Report, Settings, Sqlite, SqliteArchive, SqliteJournal, SqliteSettings, StorageError, restore,
 };
 use crate::units::Timestamp;
 
@@ -71,12 +71,12 @@ enum BooksError {
 
 pub(super) fn ledger(config: Option<&Path>, verb: Verb) -> ExitCode {
     finish(run(config, async |settings| match verb {
-        Verb::Verify => Ok(told(&Archive::open(&settings.path).await?.verify().await?)),
+        Verb::Verify => Ok(told(&SqliteArchive::open(&settings.path).await?.verify().await?)),
         Verb::Seal => seal(&settings).await,
         Verb::Backup { file } => back_up(&settings, &file).await,
         Verb::Restore { file, force } => put_back(&settings, &file, force).await,
         Verb::Export { from, to } => {
-            export::export(&mut Archive::open(&settings.path).await?, from, to).await?;
+            export::export(&mut SqliteArchive::open(&settings.path).await?, from, to).await?;
             Ok(ExitCode::SUCCESS)
         }
     }))
@@ -84,7 +84,7 @@ pub(super) fn ledger(config: Option<&Path>, verb: Verb) -> ExitCode {
 
 pub(super) fn usage(config: Option<&Path>, options: &UsageOptions) -> ExitCode {
     finish(run(config, async |settings| {
-        let mut archive = Archive::open(&settings.path).await?;
+        let mut archive = SqliteArchive::open(&settings.path).await?;
         say(usage::table(options, &archive.usage(&options.query()).await?).trim_end());
         Ok(ExitCode::SUCCESS)
     }))
@@ -119,8 +119,8 @@ async fn seal(settings: &SqliteSettings) -> Result<ExitCode, BooksError> {
 }
 
 async fn back_up(settings: &SqliteSettings, file: &Path) -> Result<ExitCode, BooksError> {
-    Archive::open(&settings.path).await?.back_up(file).await?;
-    let report = Archive::open(file).await?.verify().await?;
+    SqliteArchive::open(&settings.path).await?.back_up(file).await?;
+    let report = SqliteArchive::open(file).await?.verify().await?;
     say(&format!("copied to {}", file.display()));
     Ok(told(&report))
 }

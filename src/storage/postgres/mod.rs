@@ -7,8 +7,11 @@ mod changes;
 mod journal;
 mod keys;
 mod purses;
+mod records;
 mod rows;
-mod usage;
+mod seals;
+mod sums;
+mod verify;
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,15 +38,23 @@ const CONNECTIONS_MAX: u32 = 8;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// What a connection does not do for longer: nobody waits for the locks of a replica that was stopped in the middle
-/// of a transaction.
-const SESSION: [(&str, &str); 3] =
-    [("statement_timeout", "10s"), ("lock_timeout", "5s"), ("idle_in_transaction_session_timeout", "3s")];
+/// of a transaction. And that a table is there already is no news.
+const SESSION: [(&str, &str); 4] = [
+    ("statement_timeout", "10s"),
+    ("lock_timeout", "5s"),
+    ("idle_in_transaction_session_timeout", "3s"),
+    ("client_min_messages", "warning"),
+];
+
+/// Begins a transaction whose every statement sees the same.
+const ONE_MOMENT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// The files of `migrations/postgres`, in their order. A file that was released never changes.
 pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "ledger", include_str!("../../../migrations/postgres/0001_ledger.sql")),
     (2, "keys", include_str!("../../../migrations/postgres/0002_keys.sql")),
     (3, "idempotency", include_str!("../../../migrations/postgres/0003_idempotency.sql")),
+    (4, "seals", include_str!("../../../migrations/postgres/0004_seals.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

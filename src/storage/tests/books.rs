@@ -9,7 +9,7 @@ use crate::ledger::{Entry, Extended, How, Journal, Metered, Sums, UsageQuery};
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
-use super::super::{Archive, Report, restore};
+use super::super::{Report, SqliteArchive, restore};
 use super::{detail, ledger, open, reserve, settings};
 
 /// Two sealed days of two requests, one request that is not sealed, and one that is open; each with an extension and
@@ -40,7 +40,7 @@ async fn connect(path: &Path) -> SqliteConnection {
 }
 
 async fn verify(path: &Path) -> Report {
-    Archive::open(path).await.unwrap().verify().await.unwrap()
+    SqliteArchive::open(path).await.unwrap().verify().await.unwrap()
 }
 
 /// Changes the books behind the ledger's back.
@@ -189,7 +189,7 @@ async fn the_books_can_be_read_and_copied_beside_who_writes_them() {
     let (path, copy) = (folder.path().join("stint.db"), folder.path().join("copy.db"));
     keep_books(&path).await;
     let journal = open(&path).await;
-    let mut archive = Archive::open(&path).await.unwrap();
+    let mut archive = SqliteArchive::open(&path).await.unwrap();
     assert!(archive.verify().await.unwrap().is_right());
     let row = dispatched("acme/alice", 9_000_000, amounts(50, 60));
     journal.append(&[Entry::Dispatched(row)]).await.unwrap();
@@ -210,7 +210,7 @@ async fn a_backup_is_restored_where_nothing_stands_or_it_is_moved_aside() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("stint.db"), folder.path().join("copy.db"));
     keep_books(&path).await;
-    Archive::open(&path).await.unwrap().back_up(&copy).await.unwrap();
+    SqliteArchive::open(&path).await.unwrap().back_up(&copy).await.unwrap();
     let (elsewhere, here) = (settings(&folder.path().join("new/place.db")), settings(&path));
     let (aside, report) = restore(&copy, &elsewhere, false).await.unwrap();
     assert_eq!((aside, report.resolutions), (None, 5));
@@ -233,7 +233,7 @@ async fn a_backup_that_is_wrong_is_not_restored() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("stint.db"), folder.path().join("copy.db"));
     keep_books(&path).await;
-    Archive::open(&path).await.unwrap().back_up(&copy).await.unwrap();
+    SqliteArchive::open(&path).await.unwrap().back_up(&copy).await.unwrap();
     tamper(&copy, "UPDATE resolutions SET money = 1 WHERE number = 1").await;
     let refused = restore(&copy, &settings(&path), true).await.unwrap_err().to_string();
     assert!(refused.contains("its books are wrong"), "{refused}");
@@ -242,7 +242,7 @@ async fn a_backup_that_is_wrong_is_not_restored() {
     assert!(!nowhere.path.exists(), "nothing is left of an attempt");
     assert!(verify(&path).await.is_right(), "what stood there stands");
     let no_file = folder.path().join("missing.db");
-    assert!(Archive::open(&no_file).await.unwrap_err().to_string().starts_with("cannot open"));
+    assert!(SqliteArchive::open(&no_file).await.unwrap_err().to_string().starts_with("cannot open"));
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn an_export_shows_every_resolution_and_comes_to_the_balances() {
     let path = folder.path().join("stint.db");
     keep_books(&path).await;
     let (mut sums, mut numbers) = (Sums::default(), Vec::new());
-    let mut archive = Archive::open(&path).await.unwrap();
+    let mut archive = SqliteArchive::open(&path).await.unwrap();
     let shown = archive.each(|record| {
         sums.add(&record.resolved);
         numbers.push(record.number);
