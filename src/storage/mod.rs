@@ -1,6 +1,7 @@
 //! Databases behind the traits of the modules below; the only SQL.
 
 mod answers;
+mod archive;
 mod books;
 mod error;
 mod file;
@@ -14,11 +15,14 @@ mod usage;
 
 use std::sync::Arc;
 
+pub use archive::{Archive, Restored, restore};
 pub use books::Report;
 pub use error::StorageError;
-pub use postgres::{Changes, Postgres, PostgresAnswers, PostgresBank, PostgresJournal, PostgresKeyStore};
+pub use postgres::{
+    Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresJournal, PostgresKeyStore,
+};
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore, restore};
+pub use sqlite::{Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore};
 
 use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Bank, Journal, MemoryJournal};

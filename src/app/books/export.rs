@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use crate::ledger::Record;
-use crate::storage::{SqliteArchive, StorageError};
+use crate::storage::{Archive, StorageError};
 use crate::units::Timestamp;
 
 const HEAD: &str = "number,request,account,model,end_user,tag,how,admitted_at,resolved_at,reserved_usd,spent_usd,\
@@ -12,7 +12,7 @@ const HEAD: &str = "number,request,account,model,end_user,tag,how,admitted_at,re
 
 /// Writes requests admitted from then until then to standard output.
 pub(super) async fn export(
-    archive: &mut SqliteArchive,
+    archive: &mut Archive,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
 ) -> Result<(), StorageError> {

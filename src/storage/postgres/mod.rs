@@ -1,6 +1,8 @@
 //! PostgreSQL, for any number of replicas: one pool of connections.
 
+mod address;
 mod answers;
+mod archive;
 mod bank;
 mod burial;
 mod changes;
@@ -8,34 +10,37 @@ mod journal;
 mod keys;
 mod purses;
 mod records;
+mod restore;
 mod rows;
 mod seals;
 mod sums;
+mod tools;
 mod verify;
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions, PgConnection, SqlSafeStr};
+use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::{PgConnection, SqlSafeStr};
 use tokio::sync::Mutex;
 
+pub(super) use address::Address;
 pub use answers::PostgresAnswers;
+pub use archive::PostgresArchive;
 pub use bank::PostgresBank;
 pub use changes::Changes;
 pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
+pub(super) use restore::restore;
+
+use address::CONNECT_MAX;
 
 use super::{PostgresSettings, StorageError};
 
 /// The writer, the banker, the keeper of the lease, the listener; and some for whoever asks or listens too.
 const CONNECTIONS_MAX: u32 = 8;
-
-/// How long a connection may take to come about.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// What a connection does not do for longer: nobody waits for the locks of a replica that was stopped in the middle
 /// of a transaction. And that a table is there already is no news.
@@ -73,16 +78,9 @@ pub struct Postgres {
 impl Postgres {
     /// Connects, and brings the tables up to date where needed.
     pub async fn open(settings: &PostgresSettings) -> Result<Postgres, StorageError> {
-        let url = settings.url.as_str();
-        let is_ours = ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme));
-        let options = if is_ours { PgConnectOptions::from_str(url).ok() } else { None };
-        let options = options.ok_or(StorageError::Url)?;
-        let options = options.application_name("stint").options(SESSION).disable_statement_logging();
-        let place = place(&options);
-        let connected = tokio::time::timeout(CONNECT_MAX, options.connect()).await;
-        let connected = connected.unwrap_or_else(|_| Err(late()));
-        let mut connection =
-            connected.map_err(|source| StorageError::Connect { place: place.clone(), source })?;
+        let address = Address::of(&settings.url)?;
+        let mut connection = address.connect(&SESSION).await?;
+        let (options, place) = (address.options(&SESSION), address.place);
         migrate(&mut connection, &place).await?;
         // A connection that died is found by the statement that fails on it, and that is tried again.
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(CONNECT_MAX);
@@ -111,15 +109,6 @@ impl fmt::Debug for Postgres {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Postgres({})", self.place)
     }
-}
-
-fn place(options: &PgConnectOptions) -> String {
-    let database = options.get_database().unwrap_or_else(|| options.get_username());
-    format!("{}:{}/{database}", options.get_host(), options.get_port())
-}
-
-fn late() -> sqlx::Error {
-    sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "no connection in time"))
 }
 
 async fn migrate(connection: &mut PgConnection, place: &str) -> Result<(), StorageError> {

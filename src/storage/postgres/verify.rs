@@ -10,7 +10,7 @@ use super::rows::count;
 use super::{seals, sums};
 
 /// What must not be, and how to find it; `?` is what is told of each.
-const NEVER: [(&str, &str); 7] = [
+const NEVER: [(&str, &str); 8] = [
     (
         "the reservation ? has a negative amount",
         "SELECT encode(id, 'hex') FROM reservations \
@@ -43,6 +43,11 @@ const NEVER: [(&str, &str); 7] = [
         "there is a metering of ?, and no such reservation",
         "SELECT DISTINCT encode(reservation, 'hex') FROM meterings m \
          WHERE NOT EXISTS (SELECT 1 FROM reservations WHERE id = m.reservation)",
+    ),
+    (
+        "? has no resolution, though all was posted that its replica left open",
+        "SELECT encode(v.id, 'hex') FROM reservations v JOIN replicas r ON r.epoch = v.epoch \
+         WHERE r.is_over AND NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = v.id)",
     ),
 ];
 

@@ -26,6 +26,10 @@ impl SqliteArchive {
     /// # Errors
     /// When it is not there, or is none of ours, or of another version.
     pub async fn open(path: &Path) -> Result<SqliteArchive, StorageError> {
+        let is_nothing = |file: std::fs::Metadata| file.is_file() && file.len() == 0;
+        if !path.exists() || path.metadata().is_ok_and(is_nothing) {
+            return Err(StorageError::NoBooks(path.to_owned()));
+        }
         let mut archive = SqliteArchive::open_any_version(path).await?;
         let versions = archive.versions().await.map_err(|source| archive.open_error(source))?;
         let known: Vec<i64> = MIGRATIONS.iter().map(|(version, _, _)| *version).collect();

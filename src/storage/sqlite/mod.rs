@@ -24,7 +24,7 @@ pub use answers::SqliteAnswers;
 pub use archive::SqliteArchive;
 pub use journal::SqliteJournal;
 pub use keys::SqliteKeyStore;
-pub use restore::restore;
+pub(super) use restore::restore;
 
 use super::file::Lock;
 use super::{SqliteSettings, StorageError, Synchronous};

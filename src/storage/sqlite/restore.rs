@@ -14,7 +14,7 @@ use super::{Sqlite, SqliteArchive};
 /// # Errors
 /// When a server uses that place, something stands there that is not to be moved, or the backup is wrong. Nothing has
 /// changed then.
-pub async fn restore(
+pub(in crate::storage) async fn restore(
     backup: &Path,
     settings: &SqliteSettings,
     force: bool,

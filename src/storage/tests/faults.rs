@@ -215,7 +215,7 @@ async fn a_file_of_an_older_version_is_not_verified_before_it_is_brought_up_to_d
     assert!(refused.contains("written by an older stint"), "{refused}");
     // A backup of an older version is brought up to date where it is restored, and left as it is.
     let elsewhere = settings(&folder.path().join("elsewhere.db"));
-    let (_, report) = super::super::restore(&path, &elsewhere, false).await.unwrap();
+    let (_, report) = super::super::sqlite::restore(&path, &elsewhere, false).await.unwrap();
     assert_eq!((report.resolutions, version(&path).await), (1, 1));
 }
 
