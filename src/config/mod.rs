@@ -32,7 +32,7 @@ use crate::tenant::{Declared, Tenant, Terms};
 use crate::{gateway, http};
 
 use mistake::Wrong;
-use reader::{Document, Section};
+use reader::{Document, Secrets, Section};
 
 pub use backend::{Backend, Manner, Served, Source};
 pub use mistake::{Mistake, Mistakes};
@@ -78,11 +78,31 @@ pub struct Settings {
 ///
 /// `env` looks up environment variables; a running server passes [`environment`].
 pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    load_with(file, env, Secrets::Needed)
+}
+
+/// The same for those who serve nobody and call no upstream: the secrets for that, the admin API's token and upstreams'
+/// keys, need not be there, and what needs them is left out.
+pub fn load_locally(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    load_with(file, env, Secrets::IfThere)
+}
+
+fn load_with(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+    secrets: Secrets,
+) -> Result<Settings, Mistakes> {
     let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
     let (text, source) = source::read(named.as_deref())?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    let document =
-        Document { text: &text, folder, env, mistakes: Default::default(), ends: Default::default() };
+    let document = Document {
+        text: &text,
+        folder,
+        env,
+        secrets,
+        mistakes: Default::default(),
+        ends: Default::default(),
+    };
     let settings = source::parse(&document).map(|table| read(&document.root(&table)));
     finished(document, source, settings)
 }
@@ -94,6 +114,7 @@ pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mis
         text,
         folder: Path::new(""),
         env: &|_| None,
+        secrets: Secrets::Needed,
         mistakes: Default::default(),
         ends: Default::default(),
     };

@@ -25,8 +25,9 @@ pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Sync
 pub use sqlite::{Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore};
 
 use crate::idempotency::{Answers, MemoryAnswers};
-use crate::ledger::{Bank, Journal, MemoryJournal};
-use crate::tenant::{KeyStore, MemoryKeyStore};
+use crate::ledger::{Accounts, Bank, Journal, JournalError, MemoryJournal, standing};
+use crate::tenant::{KeyStore, MemoryKeyStore, Terms};
+use crate::units::Timestamp;
 
 /// An open database, in which each module below keeps what it must not lose.
 #[derive(Debug, Clone)]
@@ -67,6 +68,27 @@ impl Database {
             Database::Sqlite(database) => Arc::new(SqliteJournal::new(database.clone())),
             Database::Postgres(database) => Arc::new(PostgresJournal::new(database.clone())),
         }
+    }
+
+    /// How accounts under these terms stand by what is written down, whoever wrote it; and as of when.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn standing(&self, terms: &[Terms]) -> Result<(Accounts, Timestamp), JournalError> {
+        let (journal, open, now) = match self {
+            Database::Memory | Database::Sqlite(_) => {
+                let journal = self.journal();
+                let open = journal.unresolved().await?;
+                (journal, open, Timestamp::now())
+            }
+            Database::Postgres(database) => {
+                let journal = PostgresJournal::new(database.clone());
+                let open = journal.unresolved_of_all().await?;
+                let journal: Arc<dyn Journal> = Arc::new(journal);
+                (journal, open, database.now().await?)
+            }
+        };
+        Ok((standing(&*journal, &open, terms, now).await?, now))
     }
 
     /// What other processes tell of their changes, where they can.

@@ -23,19 +23,19 @@ pub(super) use usage::UsageOptions;
 pub(super) enum Verb {
     /// Recompute everything from all entries; fails if anything differs. The server may run.
     Verify,
-    /// Seal what was resolved until now. A running server does so once a day; in SQLite it must not run meanwhile.
+    /// Seal what was resolved until now. A running server does so once a day; beside one, only PostgreSQL lets you.
     Seal,
-    /// Copy the ledger to a new file and verify it: a copy of the SQLite file, or what pg_dump makes of the whole
-    /// schema, keys included. The server may run.
+    /// Copy the ledger to a new file and verify the copy; of PostgreSQL, all that is ours, with its own dump program. The
+    /// server may run.
     Backup {
         /// Where to; there must be no such file.
         file: PathBuf,
     },
-    /// Verify a backup and put it in the ledger's place: a file that no server uses, or an empty PostgreSQL database.
+    /// Verify a backup and put it in the ledger's place. The server must not run; in PostgreSQL, the database is a new one.
     Restore {
         /// The backup.
         file: PathBuf,
-        /// Move the SQLite file that is there aside.
+        /// Move the file that is there aside.
         #[arg(long)]
         force: bool,
     },
@@ -88,7 +88,7 @@ fn run(
     config: Option<&Path>,
     work: impl AsyncFnOnce(Settings) -> Result<ExitCode, BooksError>,
 ) -> Result<ExitCode, BooksError> {
-    let settings = config::load(config, &config::environment)?.storage;
+    let settings = config::load_locally(config, &config::environment)?.storage;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(BooksError::Runtime)?.block_on(work(settings))
 }

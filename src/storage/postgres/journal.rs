@@ -11,7 +11,8 @@ use crate::units::Timestamp;
 
 use super::Postgres;
 use super::rows::{
-    UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered, insert_resolved,
+    UNRESOLVED, UNRESOLVED_OF_ALL, dispatched, insert_dispatched, insert_extended, insert_metered,
+    insert_resolved,
 };
 use super::{seals, sums};
 
@@ -31,6 +32,13 @@ impl PostgresJournal {
     /// The same, for one life of a replica. When that is over, nothing can be appended any more.
     pub(super) fn of(database: Arc<Postgres>, epoch: Epoch) -> PostgresJournal {
         PostgresJournal { database, epoch: Some(epoch.0) }
+    }
+
+    /// The dispatched reservations of all replicas that are not resolved.
+    pub(in crate::storage) async fn unresolved_of_all(&self) -> Result<Vec<Dispatched>, JournalError> {
+        let rows = sqlx::query(UNRESOLVED_OF_ALL).fetch_all(&self.database.pool).await;
+        let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
+        read.map_err(|source| self.database.failed(source))
     }
 
     async fn insert(&self, entries: &[Entry]) -> Result<(), JournalError> {

@@ -38,6 +38,8 @@ pub(super) use restore::restore;
 use address::CONNECT_MAX;
 
 use super::{PostgresSettings, StorageError};
+use crate::ledger::JournalError;
+use crate::units::Timestamp;
 
 /// The writer, the banker, the keeper of the lease, the listener; and some for whoever asks or listens too.
 const CONNECTIONS_MAX: u32 = 8;
@@ -94,14 +96,20 @@ impl Postgres {
         })
     }
 
+    /// The database's clock.
+    pub(super) async fn now(&self) -> Result<Timestamp, JournalError> {
+        let read = async { burial::clock(&mut *self.pool.acquire().await?).await };
+        read.await.map_err(|source| self.failed(source))
+    }
+
     /// For tests that look behind the journal and the bank.
     #[cfg(test)]
     pub(super) fn pool(&self) -> &PgPool {
         &self.pool
     }
 
-    fn failed(&self, source: sqlx::Error) -> crate::ledger::JournalError {
-        crate::ledger::JournalError::caused(format!("the database at {} failed", self.place), source)
+    fn failed(&self, source: sqlx::Error) -> JournalError {
+        JournalError::caused(format!("the database at {} failed", self.place), source)
     }
 }
 

@@ -142,8 +142,9 @@ pub(super) fn clean(text: &str) -> String {
     text.replace('\0', "\u{FFFD}")
 }
 
-/// Of one replica, or of those who share with nobody.
-pub(super) const UNRESOLVED: &str = "\
+macro_rules! unresolved {
+    ($of:literal) => {
+        concat!("\
     SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
            r.admitted_at, r.expires_at, \
            coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
@@ -156,9 +157,17 @@ pub(super) const UNRESOLVED: &str = "\
     LEFT JOIN LATERAL (SELECT sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls \
                        FROM extensions WHERE reservation = r.id) e ON TRUE \
     LEFT JOIN LATERAL (SELECT * FROM meterings WHERE reservation = r.id ORDER BY step DESC LIMIT 1) m ON TRUE \
-    WHERE r.epoch IS NOT DISTINCT FROM $1 \
+    WHERE ", $of, " \
       AND NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = r.id) \
-    ORDER BY r.id";
+    ORDER BY r.id")
+    };
+}
+
+/// Of one replica, or of those who share with nobody.
+pub(super) const UNRESOLVED: &str = unresolved!("r.epoch IS NOT DISTINCT FROM $1");
+
+/// Of everybody.
+pub(super) const UNRESOLVED_OF_ALL: &str = unresolved!("TRUE");
 
 pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
     let (input, output): (Option<i64>, Option<i64>) =

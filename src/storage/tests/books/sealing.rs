@@ -27,8 +27,8 @@ async fn begin(url: &str) -> PgConnection {
     connection
 }
 
-async fn resolve(connection: &mut PgConnection, byte: u8) {
-    let id = format!("decode(repeat('{byte:02x}', 16), 'hex')");
+async fn resolve(connection: &mut PgConnection, number: u64) {
+    let id = format!("decode('{number:032x}', 'hex')");
     let sql = format!(
         "INSERT INTO reservations (id, account, money, thinking, tool_calls, if_abandoned, admitted_at, expires_at) \
          VALUES ({id}, 'a', 9, 0, 0, 'whole', 1, 2); \
@@ -77,6 +77,16 @@ async fn write(url: &str, writer: u64, batches: u64) {
     }
 }
 
+/// Of transactions that take their time between the number and the commit.
+async fn dawdle(url: &str, writer: u64, batches: u64) {
+    for batch in 0..batches {
+        let mut connection = begin(url).await;
+        resolve(&mut connection, 1 + writer * 1_000 + batch).await;
+        tokio::time::sleep(Duration::from_millis(batch * 13 % 20)).await;
+        sqlx::raw_sql("COMMIT").execute(&mut connection).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn seals_beside_three_writers_miss_no_entry() {
     let url = cluster().database();
@@ -99,7 +109,7 @@ async fn seals_beside_three_writers_miss_no_entry() {
         .collect();
     let writers = (0..3).map(|writer| {
         let url = url.clone();
-        tokio::spawn(async move { write(&url, writer, 80).await })
+        tokio::spawn(async move { tokio::join!(write(&url, writer, 80), dawdle(&url, writer, 40)) })
     });
     for written in join_all(writers).await {
         written.unwrap();
@@ -112,7 +122,8 @@ async fn seals_beside_three_writers_miss_no_entry() {
     while PostgresJournal::new(connect(&url).await).seal(Timestamp(9)).await.unwrap().is_some() {
         seals += 1;
     }
-    let expected: u64 = (0..3).flat_map(|w| (0..80).map(move |batch| 1 + (batch * 7 + w) % 5)).sum();
+    let written: u64 = (0..3).flat_map(|w| (0..80).map(move |batch| 1 + (batch * 7 + w) % 5)).sum();
+    let expected = written + 3 * 40;
     let report = verify(&url).await;
     assert_eq!(report.differences, Vec::<String>::new());
     assert_eq!((report.resolutions, report.sealed), (expected, expected));
