@@ -31,7 +31,7 @@ pub(super) fn key(key: &Listed, now: Timestamp) -> Value {
     })
 }
 
-pub(super) fn account(terms: &Terms, from: Source, standing: Option<Vec<Line>>) -> Value {
+pub(super) fn account(terms: &Terms, from: Source, standing: Option<&[Line]>) -> Value {
     json!({
         "object": "account",
         "path": terms.account.as_str(),
@@ -39,7 +39,7 @@ pub(super) fn account(terms: &Terms, from: Source, standing: Option<Vec<Line>>) 
         "limits": terms.limits,
         "time_zone": terms.zone.name(),
         "warn_at": terms.warn_at.get(),
-        "standing": self::standing(standing.as_deref()),
+        "standing": self::standing(standing),
     })
 }
 

@@ -1,6 +1,5 @@
 //! Seals in PostgreSQL while others write.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -50,9 +49,9 @@ async fn a_seal_waits_for_lower_numbers_that_cannot_be_seen_yet() {
     resolve(&mut younger, 1).await;
     resolve(&mut older, 2).await;
     sqlx::raw_sql("COMMIT").execute(&mut older).await.unwrap();
-    let sealing = tokio::spawn(async move { journal.seal(Timestamp(0)).await.unwrap() });
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(!sealing.is_finished(), "it would miss the first");
+    let mut sealing = journal.seal(Timestamp(0));
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut sealing).await;
+    assert!(early.is_err(), "it would miss the first");
     // What begins now does not hold it up.
     let mut third = begin(&url).await;
     resolve(&mut third, 3).await;
@@ -87,44 +86,34 @@ async fn dawdle(url: &str, writer: u64, batches: u64) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+/// Seals until all is written and sealed; says how many seals it made.
+async fn seal(url: &str, is_over: &AtomicBool) -> usize {
+    let (journal, mut seals) = (PostgresJournal::new(connect(url).await), 0);
+    loop {
+        let is_last = is_over.load(Ordering::SeqCst);
+        match journal.seal(Timestamp(0)).await.unwrap() {
+            Some(_) => seals += 1,
+            None if is_last => return seals,
+            None => tokio::task::yield_now().await,
+        }
+    }
+}
+
+#[tokio::test]
 async fn seals_beside_three_writers_miss_no_entry() {
-    let url = cluster().database();
-    drop(connect(&url).await);
-    let is_over = Arc::new(AtomicBool::new(false));
-    let sealers: Vec<_> = (0..2)
-        .map(|sealer| {
-            let (url, is_over) = (url.clone(), is_over.clone());
-            tokio::spawn(async move {
-                let (journal, mut seals) = (PostgresJournal::new(connect(&url).await), 0);
-                while !is_over.load(Ordering::SeqCst) {
-                    seals += usize::from(journal.seal(Timestamp(sealer)).await.unwrap().is_some());
-                }
-                while journal.seal(Timestamp(sealer)).await.unwrap().is_some() {
-                    seals += 1;
-                }
-                seals
-            })
-        })
-        .collect();
-    let writers = (0..3).map(|writer| {
-        let url = url.clone();
-        tokio::spawn(async move { tokio::join!(write(&url, writer, 80), dawdle(&url, writer, 40)) })
-    });
-    for written in join_all(writers).await {
-        written.unwrap();
-    }
-    is_over.store(true, Ordering::SeqCst);
-    let mut seals = 0;
-    for sealer in sealers {
-        seals += sealer.await.unwrap();
-    }
-    while PostgresJournal::new(connect(&url).await).seal(Timestamp(9)).await.unwrap().is_some() {
-        seals += 1;
-    }
+    let url = &cluster().database();
+    drop(connect(url).await);
+    let is_over = AtomicBool::new(false);
+    let writers = async {
+        let all = |writer| async move { tokio::join!(write(url, writer, 80), dawdle(url, writer, 40)) };
+        join_all((0..3).map(all)).await;
+        is_over.store(true, Ordering::SeqCst);
+    };
+    let (_, one, other) = tokio::join!(writers, seal(url, &is_over), seal(url, &is_over));
+    let seals = one + other + seal(url, &is_over).await;
     let written: u64 = (0..3).flat_map(|w| (0..80).map(move |batch| 1 + (batch * 7 + w) % 5)).sum();
     let expected = written + 3 * 40;
-    let report = verify(&url).await;
+    let report = verify(url).await;
     assert_eq!(report.differences, Vec::<String>::new());
     assert_eq!((report.resolutions, report.sealed), (expected, expected));
     assert_eq!(report.seals, seals);
