@@ -118,6 +118,9 @@ pub enum StorageError {
         "the database at {0} is not empty: make a new one (`createdb`) and name that; nothing is moved aside there"
     )]
     NotEmpty(String),
+    /// What is to be restored has nothing of ours.
+    #[error("{0} holds no books, or those of another schema than the database's: nothing of it is restored")]
+    Foreign(PathBuf),
     /// PostgreSQL's own programs are not there.
     #[error(
         "{tool} cannot be run: install PostgreSQL's client programs (on Debian the package postgresql-client)"

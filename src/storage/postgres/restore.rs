@@ -69,7 +69,7 @@ async fn checked(
 ) -> Result<Report, StorageError> {
     let versions = target.versions().await.map_err(|source| target.read_error(source))?;
     if versions.is_empty() {
-        return Err(StorageError::NoBooks(backup.to_owned()));
+        return Err(StorageError::Foreign(backup.to_owned()));
     }
     drop(Postgres::open(settings).await?);
     let report = PostgresArchive::open(settings).await?.verify().await?;

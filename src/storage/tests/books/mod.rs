@@ -154,6 +154,19 @@ async fn a_backup_that_is_wrong_is_not_restored() {
 }
 
 #[tokio::test]
+async fn a_backup_of_something_else_is_not_restored() {
+    let (shelf, nowhere) = (Shelf::server(), Shelf::server());
+    let copy = shelf.path("copy");
+    keep_books(&*shelf.journal().await).await;
+    shelf.archive().await.back_up(&copy).await.unwrap();
+    let in_schema = nowhere.in_schema("elsewhere").await;
+    let refused = restore(&copy, &in_schema, false).await.unwrap_err().to_string();
+    assert!(refused.contains("holds no books"), "{refused}");
+    let told = Archive::open(&in_schema).await.unwrap_err().to_string();
+    assert!(told.starts_with("there are no books at"), "{told}");
+}
+
+#[tokio::test]
 async fn an_export_shows_every_resolution_and_comes_to_the_balances() {
     for shelf in Shelf::both() {
         keep_books(&*shelf.journal().await).await;

@@ -56,6 +56,15 @@ impl Shelf {
         }
     }
 
+    /// The same database, where our tables are in a schema of their own.
+    pub(super) async fn in_schema(&self, name: &str) -> Settings {
+        let url = self.url.as_deref().unwrap();
+        let mut connection = PgConnection::connect(url).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(format!("CREATE SCHEMA {name}"))).execute(&mut connection).await.unwrap();
+        let url = DatabaseUrl::new(format!("{url}?options[search_path]={name}"));
+        Settings::Postgres(PostgresSettings { url, lease: Duration::from_secs(10) })
+    }
+
     /// A path in a folder of its own.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
