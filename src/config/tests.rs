@@ -278,10 +278,10 @@ fn who_serves_nobody_needs_no_secrets_for_it() {
     assert_eq!(load_text(text).map(drop).unwrap_err().list.len(), 2);
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
-    let settings = super::load_locally(Some(file.path()), &env).unwrap();
+    let settings = load_locally(Some(file.path()), &env).unwrap();
     assert!(settings.admin.is_none());
     file.write_all(b"[ledger]\nurl_env = 'NOT_THERE'\n").unwrap();
-    assert_eq!(super::load_locally(Some(file.path()), &env).map(drop).unwrap_err().list.len(), 1);
+    assert_eq!(load_locally(Some(file.path()), &env).map(drop).unwrap_err().list.len(), 1);
 }
 
 #[test]

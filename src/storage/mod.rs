@@ -75,20 +75,25 @@ impl Database {
     /// # Errors
     /// When it cannot be read.
     pub async fn standing(&self, terms: &[Terms]) -> Result<(Accounts, Timestamp), JournalError> {
-        let (journal, open, now) = match self {
-            Database::Memory | Database::Sqlite(_) => {
-                let journal = self.journal();
-                let open = journal.unresolved().await?;
-                (journal, open, Timestamp::now())
-            }
+        let (journal, now) = (self.journal(), self.now().await?);
+        let open = match self {
+            Database::Memory | Database::Sqlite(_) => journal.unresolved().await?,
             Database::Postgres(database) => {
-                let journal = PostgresJournal::new(database.clone());
-                let open = journal.unresolved_of_all().await?;
-                let journal: Arc<dyn Journal> = Arc::new(journal);
-                (journal, open, database.now().await?)
+                PostgresJournal::new(database.clone()).unresolved_of_all().await?
             }
         };
         Ok((standing(&*journal, &open, terms, now).await?, now))
+    }
+
+    /// The time by which what is in it counts: a server's own, else this machine's.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub async fn now(&self) -> Result<Timestamp, JournalError> {
+        match self {
+            Database::Memory | Database::Sqlite(_) => Ok(Timestamp::now()),
+            Database::Postgres(database) => database.now().await,
+        }
     }
 
     /// What other processes tell of their changes, where they can.

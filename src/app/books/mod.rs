@@ -100,9 +100,10 @@ fn finish(done: Result<ExitCode, BooksError>) -> ExitCode {
 async fn seal(settings: &Settings) -> Result<ExitCode, BooksError> {
     // Where there are no books, none are made to be sealed.
     drop(Archive::open(settings).await?);
-    let journal = Database::open(settings).await?.journal();
+    let database = Database::open(settings).await?;
+    let (journal, now) = (database.journal(), database.now().await?);
     let mut seals = 0;
-    while let Some(seal) = journal.seal(Timestamp::now()).await? {
+    while let Some(seal) = journal.seal(now).await? {
         seals += 1;
         say(&format!("seal {}: {} resolutions, {}", seal.number, seal.resolutions, seal.hex()));
     }

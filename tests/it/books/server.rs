@@ -135,6 +135,17 @@ async fn same_standing(process: &Process, shown: &serde_json::Value) {
     assert_eq!(shown["standing"], page["limits"]);
 }
 
+/// A second start finds the tables there, which is no news; where its address is taken, it ends.
+#[tokio::test]
+async fn a_start_on_tables_that_are_there_says_nothing_of_them() {
+    let desk = Desk::server();
+    let process = desk.serve();
+    let address = process.base.trim_start_matches("http://");
+    let mut second = desk.stint("serve");
+    let told = text(&second.env("STINT_LISTEN", address).env("STINT_LOG", "info").output().unwrap());
+    assert!(told.contains(address) && !told.contains("already exists"), "{told}");
+}
+
 #[test]
 fn a_ledger_in_two_places_is_refused() {
     let desk = Desk::server();

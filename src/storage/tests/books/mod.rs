@@ -6,12 +6,12 @@ mod tampering;
 
 use crate::ledger::conformance::{amounts, dispatched, resolved};
 use crate::ledger::{Entry, Extended, How, Journal, Ledger, Metered, Settings, Sums, UsageQuery};
-use crate::storage::{Archive, restore};
+use crate::storage::{Archive, StorageError, restore};
 use crate::tasks::Tasks;
 use crate::tenant::Terms;
 use crate::units::{AccountId, Money, Timestamp, Tokens};
 
-use super::{detail, reserve};
+use super::{detail, patiently, reserve};
 use shelf::Shelf;
 
 /// Two sealed days of two requests, one request that is not sealed, and one that is open; each with an extension and
@@ -107,9 +107,10 @@ async fn a_backup_is_restored_where_nothing_stands() {
         journal.seal(Timestamp(9)).await.unwrap().expect("the fifth is sealed here");
         keep_books(&*journal).await;
         assert_eq!(elsewhere.verify().await.differences, Vec::<String>::new());
-        drop(journal);
-        let refused = restore(&copy, &elsewhere.settings(), false).await.unwrap_err().to_string();
-        assert!(refused.contains("is there already") || refused.contains("is not empty"), "{refused}");
+        if elsewhere.is_server() {
+            let refused = restore(&copy, &elsewhere.settings(), false).await.unwrap_err().to_string();
+            assert!(refused.contains("is not empty"), "{refused}");
+        }
     }
 }
 
@@ -125,7 +126,12 @@ async fn a_file_that_stands_there_is_moved_aside_and_a_database_is_not() {
     assert!(refused.starts_with("another stint process"), "{refused}");
     journal.append(&[Entry::Dispatched(dispatched("later", 1, amounts(1, 1)))]).await.unwrap();
     drop(journal);
-    let restored = restore(&file.path("copy"), &file.settings(), true).await.unwrap();
+    let refused = patiently(async || match restore(&file.path("copy"), &file.settings(), false).await {
+        Err(StorageError::Exists(path)) => Ok(path),
+        other => other.map(|restored| restored.aside.unwrap_or_default()),
+    });
+    assert_eq!(refused.await, file.path("stint.db"), "it is there already");
+    let restored = patiently(async || restore(&file.path("copy"), &file.settings(), true).await).await;
     let aside = super::open(&restored.aside.unwrap()).await;
     assert_eq!(aside.unresolved().await.unwrap().len(), 2);
     assert_eq!(file.journal().await.unresolved().await.unwrap().len(), 1);

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::ledger::Journal;
 use crate::storage::tests::cluster::cluster;
-use crate::storage::tests::settings;
+use crate::storage::tests::{patiently, settings};
 use crate::storage::{Archive, Database, DatabaseUrl, PostgresSettings, Report, Settings};
 
 /// Books of one test.
@@ -39,6 +39,10 @@ impl Shelf {
 
     pub(super) fn server() -> Shelf {
         Shelf { folder: tempfile::tempdir().unwrap(), url: Some(cluster().database()) }
+    }
+
+    pub(super) fn is_server(&self) -> bool {
+        self.url.is_some()
     }
 
     /// One of each kind.
@@ -71,7 +75,7 @@ impl Shelf {
     }
 
     pub(super) async fn journal(&self) -> Arc<dyn Journal> {
-        Database::open(&self.settings()).await.unwrap().journal()
+        patiently(async || Database::open(&self.settings()).await).await.journal()
     }
 
     pub(super) async fn archive(&self) -> Archive {
