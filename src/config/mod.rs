@@ -35,7 +35,7 @@ use crate::{gateway, http};
 
 use known::Known;
 use mistake::Wrong;
-use reader::{Document, Section};
+use reader::{Document, Secrets, Section};
 
 pub use backend::{Backend, Manner, Served, Source};
 pub use mistake::{Mistake, Mistakes};
@@ -83,17 +83,31 @@ pub struct Settings {
 ///
 /// `env` looks up environment variables; a running server passes [`environment`].
 pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    load_with(file, env, Secrets::Needed)
+}
+
+/// The same for those who serve nobody and call no upstream: the secrets for that, the admin API's token and upstreams'
+/// keys, need not be there, and what needs them is left out.
+pub fn load_locally(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    load_with(file, env, Secrets::IfThere)
+}
+
+fn load_with(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+    secrets: Secrets,
+) -> Result<Settings, Mistakes> {
     let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
     let (text, source) = source::read(named.as_deref())?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    let document = Document::new(&text, folder, env);
+    let document = Document::new(&text, folder, env, secrets);
     let (settings, mistaken) = match source::parse(&document) {
         None => (None, None),
         Some(table) => {
             let root = document.root(&table);
             let (files, learned) = known::files(&root);
             let documents: Vec<Document<'_>> =
-                files.iter().map(|file| Document::new(&file.text, folder, env)).collect();
+                files.iter().map(|file| Document::new(&file.text, folder, env, secrets)).collect();
             let settings = {
                 let parsed = |document| Some((document, source::parse(document)?));
                 let trees: Vec<_> = documents.iter().filter_map(parsed).collect();
@@ -110,7 +124,7 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 /// Keys and accounts alone, from a text in the form of the configuration: what an import takes. Models and routes that
 /// they name must be in the catalog.
 pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mistakes> {
-    let document = Document::new(text, Path::new(""), &|_| None);
+    let document = Document::new(text, Path::new(""), &|_| None, Secrets::Needed);
     let declared = source::parse(&document).map(|table| {
         let root = document.root(&table);
         let mut accounts = account::Accounts::read(&root);

@@ -346,6 +346,20 @@ fn the_environment_goes_before_the_file() {
     assert_eq!(settings.log.filter, "debug");
 }
 
+/// Whoever only looks at what is kept needs the ledger's address, and no secret of a server's.
+#[test]
+fn who_serves_nobody_needs_no_secrets_for_it() {
+    let text = "[admin]\ntoken_env = 'NOT_THERE'\n[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n\
+                api_key_file = '/not/there'\nmodels = ['m']\n";
+    assert_eq!(load_text(text).map(drop).unwrap_err().list.len(), 2);
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let settings = load_locally(Some(file.path()), &env).unwrap();
+    assert!(settings.admin.is_none());
+    file.write_all(b"[ledger]\nurl_env = 'NOT_THERE'\n").unwrap();
+    assert_eq!(load_locally(Some(file.path()), &env).map(drop).unwrap_err().list.len(), 1);
+}
+
 #[test]
 fn a_mistake_in_the_environment_is_named() {
     let env = |name: &str| (name == "STINT_LISTEN" || name == "HOME").then(|| "/x".to_owned());
