@@ -43,6 +43,7 @@ fn money(value: &Value) -> u64 {
     value.as_str().unwrap().parse::<Money>().unwrap().0
 }
 
+/// AU-05
 #[tokio::test]
 async fn a_key_sees_what_it_used_and_what_is_below_it_and_nothing_else() {
     let world = asked().await;
@@ -88,6 +89,40 @@ async fn pages_of_usage_come_to_the_whole() {
     }
     assert_eq!(keys, ["acme", "acme/alice"]);
     assert_eq!(spent, world.account("acme").spent.money.0);
+}
+
+/// AU-05, AU-04: a cursor and the parameters choose among a key's own lines, whoever wrote them; what is another's is
+/// answered like what is not there.
+#[tokio::test]
+async fn no_cursor_and_no_parameter_leads_to_lines_of_another() {
+    let world = asked().await;
+    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    for group in [
+        "[0,\"\",\"\"]",
+        "[0,\"acme\",\"\"]",
+        "[0,\"acme/alice\",\"m\"]",
+        "[-9,\"oth\",\"\"]",
+        "[0,\"%\",\"_\"]",
+    ] {
+        for by in ["key", "key,model", "day,key", "model"] {
+            let path = format!("/v1/usage?group_by={by}&after={}", hex(group));
+            let page = world.get("sk-other", &path).await.good();
+            let lines = page["data"].as_array().unwrap();
+            let theirs = |line: &&Value| line["key"].as_str().is_some_and(|key| key != "other");
+            assert_eq!(lines.iter().find(theirs), None, "{group} by {by}");
+            let requests: u64 = lines.iter().map(|line| line["requests"].as_u64().unwrap()).sum();
+            assert!(requests <= 1, "{page}");
+        }
+    }
+    for parameter in ["account", "key", "tenant", "user", "order", "sort"] {
+        let mut said = Vec::new();
+        for value in ["acme", "nobody", "other"] {
+            let answer = world.get("sk-other", &format!("/v1/usage?{parameter}={value}")).await;
+            assert_eq!(answer.status, 400);
+            said.push(answer.text);
+        }
+        assert!(said.iter().all(|text| *text == said[0]), "{said:?}");
+    }
 }
 
 #[tokio::test]

@@ -127,6 +127,7 @@ async fn shutdown_waits_for_what_was_dispatched_and_writes_all_of_it() {
     assert_eq!(late.dispatch().await, Err(LedgerError::Closed));
 }
 
+/// CR-02, CR-03
 #[tokio::test(start_paused = true)]
 async fn after_a_crash_what_was_settled_is_there_and_what_was_not_is_posted_whole() {
     let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));

@@ -9,6 +9,7 @@ use crate::ledger::{Entry, Journal};
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
+use super::super::Archive;
 use super::{detail, ledger, open, reserve};
 
 const CHILD: &str = "storage::tests::crash::the_process_to_be_killed";
@@ -90,6 +91,7 @@ fn settle_and_kill(folder: &std::path::Path, settlements: u64) -> u64 {
     told
 }
 
+/// CR-06: at every byte of the last commit's frame heads, and at many of its pages.
 #[tokio::test]
 async fn a_log_that_was_cut_anywhere_in_its_last_commit_opens_with_all_before_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,12 +106,18 @@ async fn a_log_that_was_cut_anywhere_in_its_last_commit_opens_with_all_before_it
     let (database, log) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
     let (before, whole) = (lengths[1], lengths[2]);
     assert!(before < whole);
-    for cut in (before..whole).step_by(509).chain([whole - 1, whole]) {
+    // A frame is a head of 24 bytes and a page.
+    let heads = (before..whole).step_by(24 + 4096).flat_map(|frame| frame..frame + 25);
+    for cut in heads.chain((before..whole).step_by(509)).chain([whole - 1, whole]) {
         let copy = tempfile::tempdir().unwrap();
         std::fs::write(copy.path().join("stint.db"), &database).unwrap();
         std::fs::write(copy.path().join("stint.db-wal"), &log[..cut]).unwrap();
-        let journal = open(&copy.path().join("stint.db")).await;
+        let path = copy.path().join("stint.db");
+        let journal = open(&path).await;
         let expected = if cut == whole { 3 } else { 2 };
         assert_eq!(journal.unresolved().await.unwrap().len(), expected, "cut at {cut} of {whole}");
+        drop(journal);
+        let report = Archive::open(&path).await.unwrap().verify().await.unwrap();
+        assert_eq!(report.differences, Vec::<String>::new(), "cut at {cut} of {whole}");
     }
 }

@@ -139,6 +139,7 @@ async fn ends_within<T>(mut future: impl Future<Output = T> + Unpin, polls_max: 
     .await
 }
 
+/// CR-13, for one commit.
 #[tokio::test]
 async fn a_commit_that_is_broken_off_leaves_nothing_and_the_next_one_works() {
     let folder = tempfile::tempdir().unwrap();
@@ -155,6 +156,7 @@ async fn a_commit_that_is_broken_off_leaves_nothing_and_the_next_one_works() {
     }
 }
 
+/// CR-08
 #[tokio::test]
 async fn a_second_process_on_the_same_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
