@@ -23,5 +23,6 @@ mod llamacpp;
 mod money;
 mod operating;
 mod replicas;
+mod reserving;
 mod sdk;
 mod surface;

@@ -172,6 +172,17 @@ impl World {
         self.ledger.totals().into_iter().find(|totals| totals.account == account).expect("a known account")
     }
 
+    /// Waits until so many requests for a model are in flight or were refused.
+    pub(crate) async fn decided(&self, model: &str, count: u64) {
+        let refused = self.metrics.requests.total.with_label_values(&[model, "none", "refused"]);
+        let all = async {
+            while u64::try_from(self.ledger.open_reservations()).unwrap() + refused.get() < count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), all).await.expect("all are decided");
+    }
+
     /// Waits until nothing is reserved any more.
     pub(crate) async fn settled(&self) {
         let quiet = async {
