@@ -1,6 +1,7 @@
 //! The journal on disk.
 
 mod books;
+mod cancel;
 #[path = "../../../tests/postgres/cluster.rs"]
 mod cluster;
 mod crash;
