@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use serde_json::Value;
 use stint::backend::Backend;
 use stint::backend::scripted::Scripted;
@@ -67,6 +68,8 @@ pub(crate) struct World {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) answers: Arc<MemoryAnswers>,
     pub(crate) client: reqwest::Client,
+    /// What the server serves, for callers of its futures.
+    pub(crate) api: Router,
     tasks: Tasks,
 }
 
@@ -137,9 +140,10 @@ impl World {
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());
         let server = Server::new(http, metrics.clone(), tasks.clone());
-        tasks.spawn(server.serve(bound, http::api(&Arc::new(service))));
+        let api = http::api(&Arc::new(service));
+        tasks.spawn(server.serve(bound, api.clone()));
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        World { base, ledger, metrics, answers, client, tasks }
+        World { base, ledger, metrics, answers, client, api, tasks }
     }
 
     /// One model, open to everybody.
