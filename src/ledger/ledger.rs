@@ -14,6 +14,7 @@ use crate::units::{Money, RequestId, Timestamp};
 use super::banker::Banker;
 use super::keeper::{Keeper, mourn};
 use super::lease::Bank;
+use super::observer::Guarded;
 use super::queue::{Answer, OnFailure, Queue};
 use super::recover::recover;
 use super::sharing::{Extend, Sharing, What};
@@ -90,6 +91,7 @@ impl Ledger {
         sharing: Option<Arc<Sharing>>,
     ) -> Ledger {
         let queue = Arc::new(Queue::new(settings, journal));
+        let observer: Arc<dyn Observer> = Arc::new(Guarded(observer));
         let writer =
             Writer { queue: queue.clone(), observer: observer.clone(), settings, sharing: sharing.clone() };
         tasks.spawn(writer.run(tasks.clone()));

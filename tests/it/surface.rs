@@ -276,6 +276,7 @@ impl Backend for Broken {
     }
 }
 
+/// CR-12, in a backend.
 #[tokio::test]
 async fn a_mistake_of_ours_is_an_error_and_never_looks_like_the_end_of_an_answer() {
     let broken = async |heartbeat: Duration| {

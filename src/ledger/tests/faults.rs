@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ledger::{Journal, Ledger, LedgerError, MemoryJournal, Reservation, Settings};
+use crate::ledger::{
+    Closed, Journal, Ledger, LedgerError, MemoryJournal, Observer, Reservation, Settings, Warning,
+};
 use crate::tasks::Tasks;
-use crate::units::{Money, Tokens};
+use crate::units::{Money, Tokens, Window};
 
 use super::scripted::{Fault, Scripted};
 use super::{balance, claim, detail, open, worst};
@@ -29,11 +31,53 @@ async fn check_settled(faults: &[Fault]) {
     ledger.reserve(claim(60, 0)).unwrap().dispatch().await.unwrap();
 }
 
+/// CR-12: a journal that panics included.
 #[tokio::test(start_paused = true)]
 async fn a_settlement_is_tried_until_it_is_journalled() {
     check_settled(&[Fault::Before; 7]).await;
     check_settled(&[Fault::After, Fault::Before, Fault::After]).await;
     check_settled(&[Fault::Panic]).await;
+}
+
+/// Someone who watches and fails at it.
+struct Clumsy;
+
+impl Observer for Clumsy {
+    fn committed(&self, _: usize, _: Duration) {
+        panic!("a mistake")
+    }
+
+    fn warned(&self, _: &Warning) {
+        panic!("a mistake")
+    }
+
+    fn resolved(&self, _: &Closed) {
+        panic!("a mistake")
+    }
+}
+
+/// CR-12: also where the guard is dropped because of another panic.
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_panics_stops_neither_writer_nor_settlement() {
+    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let terms = [super::terms("key", &[super::money(Window::Total, 100)])];
+    let settings = Settings::default();
+    let ledger =
+        Ledger::open(&tasks, journal.clone(), Arc::new(Clumsy), settings, &terms, super::NOW).await.unwrap();
+    let mut reservation = ledger.reserve(claim(90, 0)).unwrap();
+    reservation.dispatch().await.unwrap();
+    assert!(reservation.settle(Money(25), Tokens(0), detail()).journalled(PATIENCE).await.journalled);
+    let mut reservation = ledger.reserve(claim(30, 0)).unwrap();
+    reservation.dispatch().await.unwrap();
+    let flight = tokio::spawn(async move {
+        let _reservation = reservation;
+        panic!("another mistake")
+    });
+    assert!(flight.await.unwrap_err().is_panic());
+    assert_eq!(balance(&ledger), (55, 0));
+    drop(ledger);
+    assert!(tasks.drain(PATIENCE).await);
+    assert_eq!(journal.balances().await.unwrap()[0].spent.money, Money(55));
 }
 
 /// A dispatch whose commit fails: the caller is told, and nothing stays reserved.
