@@ -25,4 +25,5 @@ mod operating;
 mod replicas;
 mod reserving;
 mod sdk;
+mod strangers;
 mod surface;
