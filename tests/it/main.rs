@@ -14,6 +14,7 @@ mod books;
 mod budgets;
 mod crash;
 mod faults;
+mod forwarding;
 mod hanging_up;
 mod harness;
 mod idempotency;
