@@ -87,6 +87,21 @@ async fn sigterm_finishes_what_runs_and_ends_well() {
     assert!(process.ended(Duration::from_secs(10)).success());
 }
 
+/// CR-08: of two servers on one file the second ends at once and says why; the first goes on.
+#[tokio::test]
+async fn a_second_server_on_the_same_file_says_so_and_ends() {
+    let folder = Folder::new("");
+    let process = folder.serve();
+    let mut second = folder.stint("serve");
+    let output = second.env("STINT_LISTEN", "127.0.0.1:0").output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output).contains("another stint process uses"), "{}", text(&output));
+    process.ask("", &question(8)).await.good();
+    drop(process);
+    let verified = folder.stint("ledger").arg("verify").output().unwrap();
+    assert!(verified.status.success(), "{}", text(&verified));
+}
+
 /// Upstream that takes a request and never answers it; tells of the first one.
 pub(crate) fn silent_upstream() -> (String, Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

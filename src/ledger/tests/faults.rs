@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ledger::{
-    Closed, Journal, Ledger, LedgerError, MemoryJournal, Observer, Reservation, Settings, Warning,
+    Claim, Closed, IfAbandoned, Journal, Ledger, LedgerError, MemoryJournal, Observer, Reservation, Settings,
+    Warning,
 };
 use crate::tasks::Tasks;
 use crate::units::{Money, Tokens, Window};
@@ -191,4 +192,28 @@ async fn after_a_crash_what_was_settled_is_there_and_what_was_not_is_posted_whol
     assert!(restarted.reserve(claim(66, 0)).is_err());
     let again = open(&tasks, journal, 100).await;
     assert_eq!(balance(&again), (35, 0), "what was posted at one start is not posted at the next");
+}
+
+/// CR-03: where the upstream stops its bill with us, the last checkpoint is posted; before there is one, all of it: what
+/// was dispatched is never let go of silently.
+#[tokio::test(start_paused = true)]
+async fn after_a_crash_what_was_noted_last_is_posted_of_what_stops_its_bill() {
+    let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));
+    let ledger = open(&tasks, journal.clone(), 200).await;
+    for noted in [Some(17), None] {
+        let claim = Claim { if_abandoned: IfAbandoned::PostMetered, ..claim(60, 0) };
+        let mut running = ledger.reserve(claim).unwrap();
+        running.dispatch().await.unwrap();
+        for nanos in noted.into_iter().flat_map(|last| [3, last]) {
+            running.meter(Money(nanos), Tokens(0));
+        }
+        std::mem::forget(running);
+    }
+    // What is committed later shows that all before it was.
+    let mut last = ledger.reserve(claim(1, 0)).unwrap();
+    last.dispatch().await.unwrap();
+    assert!(last.void().journalled(PATIENCE).await.journalled);
+    let restarted = open(&tasks, journal.clone(), 200).await;
+    assert_eq!(balance(&restarted), (17 + 60, 0));
+    assert_eq!(journal.unresolved().await.unwrap(), []);
 }
