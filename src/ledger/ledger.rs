@@ -22,7 +22,7 @@ use super::sync::{Mutex, MutexGuard};
 use super::writer::Writer;
 use super::{
     About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
-    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals, Warning,
+    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals,
 };
 
 /// The ledger. Clones share it.
@@ -228,6 +228,10 @@ impl Ledger {
         self.accounts().stranded()
     }
 
+    pub(super) fn observer(&self) -> &dyn Observer {
+        &*self.inner.observer
+    }
+
     pub(super) fn accounts(&self) -> MutexGuard<'_, Accounts> {
         self.inner.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -310,14 +314,6 @@ impl Ledger {
         Settling::new(closed.map_or(Money::ZERO, |closed| closed.overrun.money), answer)
     }
 
-    fn warn(&self, warnings: &[Warning]) {
-        for warning in warnings {
-            let Line { limit, spent, reserved, max, .. } = &warning.line;
-            tracing::warn!(%limit, %spent, %reserved, %max, "a limit is nearly used up");
-            self.inner.observer.warned(warning);
-        }
-    }
-
     fn tell(&self, closed: &Closed) {
         if closed.overrun != Amounts::ZERO {
             let (request, overrun) = (closed.id, closed.overrun);
@@ -327,6 +323,7 @@ impl Ledger {
             tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted");
         }
         self.inner.observer.resolved(closed);
+        self.warn(&closed.warnings);
     }
 }
 

@@ -38,6 +38,7 @@ mod tally;
 pub(crate) mod tests;
 mod tree;
 mod usage;
+mod warnings;
 mod wish;
 mod writer;
 
@@ -55,8 +56,9 @@ pub use open::Closed;
 pub use reservation::{Receipt, Reservation, Settling};
 pub use seal::{Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Sums};
 pub use settings::{LedgerStats, Settings};
-pub use statement::{Line, Totals, Warning};
+pub use statement::{Line, Totals};
 pub use usage::{GroupBy, Usage, UsageGroup, UsageQuery};
+pub use warnings::{Cause, Warning};
 pub use wish::About;
 
 pub use crate::units::AccountId;
