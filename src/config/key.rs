@@ -16,7 +16,7 @@ use super::reader::Section;
 /// Every declared key with the terms of its account; a first key, where one is made, stands beside them.
 pub(super) fn tenants(
     root: &Section<'_>,
-    accounts: &mut Accounts,
+    accounts: &mut Accounts<'_>,
     catalog: &Catalog,
     first_key: Option<&PathBuf>,
 ) -> Vec<Tenant> {
@@ -63,7 +63,7 @@ pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, has_keys: bool)
     root.wrong("server", Wrong::new(what, remedy));
 }
 
-fn tenant(section: &Section<'_>, accounts: &mut Accounts, catalog: &Catalog) -> Option<Tenant> {
+fn tenant(section: &Section<'_>, accounts: &mut Accounts<'_>, catalog: &Catalog) -> Option<Tenant> {
     let account = accounts.of_key(section);
     let access = Access {
         models: names(section, "models", |name| catalog.models.contains_key(name), catalog.models.keys()),

@@ -13,6 +13,10 @@ use super::mistake::Wrong;
 use super::reader::{Document, Section};
 use super::route::Models;
 
+/// The keys that models of only some kinds have.
+const OF_SOME: [&str; 7] =
+    ["efforts", "upstream", "start_tag", "end_tag", "starts_in_thinking", "thoughts_back", "hand_off"];
+
 /// A model as its backend declares it.
 #[derive(Debug, Clone)]
 pub(super) struct Declared {
@@ -114,6 +118,9 @@ fn source(name: &str, base: &Base) -> Source {
 fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
     let name = section.need::<String>("name", "write the name that callers use");
     let line = section.line_of("name");
+    if base.is_guess {
+        section.allow(&OF_SOME);
+    }
     let Declared { mut served, mut model, .. } = usual(name.as_deref().unwrap_or_default(), base, line);
     let count = |key, least, usual| section.within(key, Tokens(least)..=TOKENS_MAX).unwrap_or(usual);
     model.prices = prices(section);
