@@ -1,6 +1,6 @@
 //! The binary as an operator meets it: its verbs, its signals, its end.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -76,6 +76,34 @@ fn a_new_key_comes_with_the_hash_that_hashing_it_gives() {
     hash.stdin.take().unwrap().write_all(word("sk-stint-").as_bytes()).unwrap();
     let output = hash.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), word("sha256:"));
+}
+
+#[tokio::test]
+async fn health_says_whom_it_asked_and_what_to_do() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = Folder::new(&format!("[server]\nlisten = \"{free}\"\n"));
+    let output = folder.stint("health").output().unwrap();
+    let said = text(&output);
+    assert!(!output.status.success());
+    for told in
+        [&*format!("no server answers at {free}"), "stint serve", "--config", "because: Connection refused"]
+    {
+        assert!(said.contains(told), "{told} in {said}");
+    }
+    let process = folder.serve();
+    let address = process.base.strip_prefix("http://").unwrap();
+    let output = folder.stint("health").env("STINT_LISTEN", address).output().unwrap();
+    assert!(output.status.success() && text(&output).contains("ready"), "{}", text(&output));
+    let unready = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = unready.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (mut connection, _) = unready.accept().unwrap();
+        let _ = connection.read(&mut [0; 1024]);
+        write!(connection, "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n").unwrap();
+    });
+    let output = folder.stint("health").env("STINT_LISTEN", &address).output().unwrap();
+    let told = format!("the server at {address} is not ready: it says \"HTTP/1.1 503 Service Unavailable\"");
+    assert!(!output.status.success() && text(&output).contains(&told), "{}", text(&output));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use crate::chat::Request;
 
 use super::error::Problem;
-use super::fields::Fields;
+use super::fields::{Fields, MISSING};
 use super::strict;
 
 pub(crate) use budget::Efforts;
@@ -30,8 +30,8 @@ pub(super) fn read(
     let mut fields = Fields::of_body(strict::object(body)?);
     let mut dialects = budget::Dialects::new(efforts);
     let model = fields.text("model")?.filter(|model| !model.is_empty());
-    let model =
-        model.ok_or_else(|| Problem::invalid(Some("model"), "is missing; GET /v1/models lists them"))?;
+    let missing = || Problem::invalid(Some("model"), "is missing; GET /v1/models lists them").code(MISSING);
+    let model = model.ok_or_else(missing)?;
     let model = dialects.suffix(&model)?;
     dialects.body(&mut fields)?;
     dialects.headers(headers)?;
