@@ -1,5 +1,7 @@
 //! `[[account]]`, and the limits of accounts and keys.
 
+use std::collections::HashSet;
+
 use crate::catalog::Catalog;
 use crate::tenant::{Percent, Scope, TenantLimit, Terms};
 use crate::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone};
@@ -21,6 +23,8 @@ const WINDOWS: [(&str, Window); 6] = [
 #[derive(Debug)]
 pub(super) struct Accounts<'c> {
     terms: Vec<Terms>,
+    /// There may be thousands.
+    names: HashSet<AccountId>,
     /// What limits on models may name.
     catalog: &'c Catalog,
 }
@@ -28,7 +32,7 @@ pub(super) struct Accounts<'c> {
 impl<'c> Accounts<'c> {
     /// Every `[[account]]`.
     pub(super) fn read(root: &Section<'_>, catalog: &'c Catalog) -> Accounts<'c> {
-        let mut accounts = Accounts { terms: Vec::new(), catalog };
+        let mut accounts = Accounts { terms: Vec::new(), names: HashSet::new(), catalog };
         for section in root.sections("account") {
             let name = section.need::<String>("name", "write its path, like \"acme\" or \"acme/research\"");
             let terms = terms(&section, catalog);
@@ -58,7 +62,7 @@ impl<'c> Accounts<'c> {
     }
 
     fn add(&mut self, section: &Section<'_>, terms: Terms) {
-        if self.terms.iter().any(|other| other.account == terms.account) {
+        if !self.names.insert(terms.account.clone()) {
             let what = format!("\"{}\" stands here twice", terms.account);
             section.wrong("name", Wrong::new(what, "give each account and each key a path of its own"));
         }
