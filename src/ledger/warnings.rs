@@ -126,9 +126,11 @@ impl Ledger {
             let Line { limit, spent, reserved, max, .. } = &warning.line;
             match warning.cause {
                 Cause::NearlyUsedUp => {
-                    tracing::warn!(%limit, %spent, %reserved, %max, "a limit is nearly used up")
+                    tracing::warn!(%limit, %spent, %reserved, %max, "a limit is nearly used up");
                 }
-                Cause::Refused => tracing::warn!(%limit, %spent, %reserved, %max, "a limit refuses requests"),
+                Cause::Refused => {
+                    tracing::warn!(%limit, %spent, %reserved, %max, "a limit refuses requests");
+                }
             }
             self.observer().warned(warning);
         }

@@ -193,6 +193,9 @@ fn characters_come_whole_however_many_tokens_they_are() {
     assert_eq!((detokenizer.push(2), detokenizer.push(9999)), (String::new(), String::new()));
 }
 
+/// A tool's name and what it was called with.
+type Called = (String, Vec<i32>);
+
 /// What callers may send: any characters, and tools of many small members.
 fn any_request() -> impl Strategy<Value = Request> {
     let text =
@@ -202,16 +205,15 @@ fn any_request() -> impl Strategy<Value = Request> {
     let said = (role(), text(), prop::option::of(text()), prop::collection::vec(call, 0..3));
     let tool = (text(), prop::collection::btree_map("[a-z]{1,3}", 0..9, 0..120));
     (prop::collection::vec(said, 1..6), prop::collection::vec(tool, 0..4)).prop_map(|(said, tools)| {
-        let message =
-            |(role, text, thought, calls): (Role, String, Option<String>, Vec<(String, Vec<i32>)>)| {
-                let call = |(name, numbers): (String, Vec<i32>)| ToolCall {
-                    id: "call".to_owned(),
-                    name,
-                    arguments: json!({ "numbers": numbers }).to_string(),
-                };
-                let tool_calls = calls.into_iter().map(call).collect();
-                Message { thought, tool_calls, ..Message::text(role, &text) }
+        let message = |(role, text, thought, calls): (Role, String, Option<String>, Vec<Called>)| {
+            let call = |(name, numbers): (String, Vec<i32>)| ToolCall {
+                id: "call".to_owned(),
+                name,
+                arguments: json!({ "numbers": numbers }).to_string(),
             };
+            let tool_calls = calls.into_iter().map(call).collect();
+            Message { thought, tool_calls, ..Message::text(role, &text) }
+        };
         let tool = |(name, members): (String, std::collections::BTreeMap<String, i32>)| {
             let declaration =
                 json!({ "type": "function", "function": { "name": name, "parameters": members } });

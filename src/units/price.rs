@@ -57,7 +57,7 @@ mod tests {
         #[test]
         fn sums_stop_at_the_most_there_is(one: u64, other: u64, tokens: u64) {
             let sum = Money(one) + Money(other);
-            prop_assert_eq!(sum.0, one.checked_add(other).unwrap_or(u64::MAX));
+            prop_assert_eq!(sum.0, u64::try_from(u128::from(one) + u128::from(other)).unwrap_or(u64::MAX));
             let cost = Price { per_million_tokens: Money(one) }.cost(Tokens(tokens)).0;
             let exact = (u128::from(one) * u128::from(tokens)).div_ceil(1_000_000);
             prop_assert_eq!(u128::from(cost), exact.min(u128::from(u64::MAX)));
