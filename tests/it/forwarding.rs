@@ -61,7 +61,7 @@ fn serve(base: &str, key: &str) -> (Folder, Process) {
     (folder, process)
 }
 
-fn question(content: Value) -> Value {
+fn question(content: &Value) -> Value {
     json!({ "model": "m", "messages": [{ "role": "user", "content": content }], "stream": true })
 }
 
@@ -92,7 +92,7 @@ async fn a_callers_headers_stay_here_and_the_providers_key_is_ours() {
     for key in ["api_key_file = 'upstream.key'", ""] {
         let (_folder, process) = serve(&base, key);
         let answer =
-            crate::harness::Answer::of(process.request("sk-test", &question(json!("x")), &BROUGHT)).await;
+            crate::harness::Answer::of(process.request("sk-test", &question(&json!("x")), &BROUGHT)).await;
         assert_eq!(answer.chunks().joined(0, "content"), "word");
         let request = heard.lock().unwrap().pop().unwrap();
         let (head, _) = request.split_once("\r\n\r\n").unwrap();
@@ -122,7 +122,7 @@ async fn nothing_that_a_caller_names_is_fetched_or_opened() {
         [format!("{trap}/cat.png"), "http://169.254.169.254/latest".to_owned(), format!("file://{secret}")]
     {
         let part = json!([{ "type": "image_url", "image_url": { "url": address } }]);
-        let answer = process.ask("sk-test", &question(part)).await;
+        let answer = process.ask("sk-test", &question(&part)).await;
         assert_eq!(answer.chunks().joined(0, "content"), "word");
         let request = heard.lock().unwrap().pop().unwrap();
         let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
@@ -138,7 +138,7 @@ async fn nothing_that_a_caller_names_is_fetched_or_opened() {
         ("file", json!(secret)),
         ("chat_template", json!("{{ 7*7 }}")),
     ] {
-        let mut body = question(json!("x"));
+        let mut body = question(&json!("x"));
         body[member] = value;
         let answer = process.ask("sk-test", &body).await;
         assert_eq!((answer.status, &answer.error()["code"]), (400, &json!("unknown_parameter")), "{member}");

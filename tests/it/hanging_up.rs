@@ -166,7 +166,7 @@ async fn a_caller_may_leave_at_any_moment_with_sqlite() {
 /// CR-13: the same.
 #[tokio::test]
 async fn a_caller_may_leave_at_any_moment_with_postgres() {
-    let url = DatabaseUrl::new(&cluster().database());
+    let url = DatabaseUrl::new(cluster().database());
     let settings = PostgresSettings { url, lease: Duration::from_secs(10) };
     check_leaving(Arc::new(PostgresJournal::new(Arc::new(Postgres::open(&settings).await.unwrap())))).await;
 }

@@ -120,10 +120,10 @@ async fn what_is_reserved_is_the_cap_that_is_enforced() {
 async fn whatever_a_model_does_it_costs_what_was_reserved_at_most() {
     let corpus = (0..400_usize, 0..60_usize, 0..300_u64, 1..80_u64, 1..3_u64, 0..4_usize, any::<bool>());
     let (mut runner, mut whole) = (TestRunner::deterministic(), 0);
-    for case in 0..150_u64 {
+    for case in 0..150_usize {
         let (thinks, words, budget, solution, n, ending, stream) =
             corpus.new_tree(&mut runner).unwrap().current();
-        let class = [Class::Inline, Class::Continue, Class::Effort][case as usize % 3];
+        let class = [Class::Inline, Class::Continue, Class::Effort][case % 3];
         let play = Play::new()
             .thinks(thinks)
             .answers(&"word ".repeat(words))
