@@ -252,6 +252,29 @@ fn what_still_runs_is_not_forgotten() {
 }
 
 #[test]
+fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
+    check(
+        "[[backend]]\nkind = 'opnai'\nbase_url = 'nowhere'\nidle_timeut = '5s'\nfile = 'x'\n[[backend.model]]\n\
+         name = 'm'\nprice_input = '1'\nhand_off = 'x'\ncontxt = 1\n[[key]]\nname = 'a'\nmodels = ['m']\n",
+        &[
+            "line 2: backend.kind: \"opnai\" is unknown; did you mean \"openai\"?",
+            "line 3: backend.base_url: not a URL: relative URL without a base; write it like \"https://api.example.com/v1\"",
+            "line 4: backend.idle_timeut: unknown key; did you mean idle_timeout?",
+            "line 6: backend.model.price_output: missing beside the other price; a price of \"0\" is a price",
+            "line 10: backend.model.contxt: unknown key; did you mean context?",
+            "line 11: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
+        ],
+    );
+    check(
+        "[[backend]]\nkind = 'gguf'\nfile = 3\nmodels = ['m']\n",
+        &[
+            "line 2: backend.kind: \"gguf\" is unknown; write \"openai\" or \"llamacpp\" or \"local\"",
+            "line 3: backend.file: a whole number in place of text; put it in quotes",
+        ],
+    );
+}
+
+#[test]
 fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
     let text = "[server]\nlisten = 'here'\nheders_max = 10\ndrain = 5\n\n[[backend]]\nkind = 'lama'\nfoo = 1\n\n\
                 [[key]]\nname = 'alice'\n";

@@ -7,16 +7,16 @@ use crate::units::{Amount, Facet, Holder, Limit, Money, Timestamp, Unit, Window,
 
 use super::tally::{Slice, Tallies, Tally};
 use super::wish::Wish;
-use super::{About, AccountId, Amounts, How, Line, Need, Purse, Shortfall, Spent, Totals, Warning};
+use super::{About, AccountId, Amounts, How, Line, Need, Purse, Shortfall, Spent, Totals};
 
 /// One account. All its times come from the accounts, whose clock never goes back.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     /// In the order in which they are checked.
-    limits: Vec<TenantLimit>,
+    pub(super) limits: Vec<TenantLimit>,
     /// A change of it holds from each window's next boundary on.
     zone: Zone,
-    warn_at: Percent,
+    pub(super) warn_at: Percent,
     /// False where nobody may reserve any more.
     is_declared: bool,
     whole: Tallies,
@@ -83,7 +83,7 @@ impl Account {
         self.limits.iter().filter_map(line).collect()
     }
 
-    fn line(&self, limit: &TenantLimit, holder: &Holder, facet: Facet, moment: Timestamp) -> Line {
+    pub(super) fn line(&self, limit: &TenantLimit, holder: &Holder, facet: Facet, moment: Timestamp) -> Line {
         let (unit, max, window) = (limit.max.unit(), limit.max, limit.window);
         let tally = self.tally(&facet, window, moment);
         let (spent, reserved) = tally.used(unit);
@@ -96,7 +96,7 @@ impl Account {
         Line { limit, max, spent, reserved, left, resets_at: tally.end }
     }
 
-    fn tally(&self, facet: &Facet, window: Window, moment: Timestamp) -> Tally {
+    pub(super) fn tally(&self, facet: &Facet, window: Window, moment: Timestamp) -> Tally {
         let tallies = match facet {
             Facet::Whole => Some(&self.whole),
             facet => self.facets.get(facet),
@@ -164,24 +164,6 @@ impl Account {
         }
     }
 
-    /// Tells of limits that are nearly used up, once in each window.
-    pub(super) fn warn(&mut self, wish: &Wish<'_>, id: &AccountId, warnings: &mut Vec<Warning>) {
-        for at in 0..self.limits.len() {
-            let TenantLimit { window, max, scope } = &self.limits[at];
-            let (window, max, Some(facet)) = (*window, *max, wish.about.facet(scope)) else { continue };
-            let tally = self.tally(&facet, window, wish.admitted);
-            let used = tally.size(max.unit()).saturating_add(tally.slice(max.unit()).others);
-            if !self.warn_at.is_reached(used, max.size()) {
-                continue;
-            }
-            let tally = self.tallies_mut(&facet).and_then(|tallies| tallies.at_mut(window, wish.admitted));
-            if tally.is_some_and(|tally| tally.warn_once(max.unit())) {
-                let line = self.line(&self.limits[at], &wish.holder(id), facet, wish.admitted);
-                warnings.push(Warning { account: id.clone(), line });
-            }
-        }
-    }
-
     pub(super) fn resolve(
         &mut self,
         about: &About,
@@ -207,7 +189,7 @@ impl Account {
         facets
     }
 
-    fn tallies_mut(&mut self, facet: &Facet) -> Option<&mut Tallies> {
+    pub(super) fn tallies_mut(&mut self, facet: &Facet) -> Option<&mut Tallies> {
         match facet {
             Facet::Whole => Some(&mut self.whole),
             facet => self.facets.get_mut(facet),

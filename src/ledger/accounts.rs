@@ -64,10 +64,10 @@ pub struct Extension {
 /// All accounts and all open reservations.
 #[derive(Debug, Default)]
 pub struct Accounts {
-    tree: Tree,
+    pub(super) tree: Tree,
     open: HashMap<RequestId, Open>,
     /// The latest time seen; a clock that is set back does not open old windows again.
-    latest: Timestamp,
+    pub(super) latest: Timestamp,
 }
 
 impl Accounts {
@@ -289,12 +289,14 @@ impl Accounts {
 
     fn resolve(&mut self, id: RequestId, close: impl FnOnce(Open) -> Closed) -> Option<Closed> {
         let open = self.open.remove(&id)?;
-        let (place, admitted, held) = (open.place, open.row.admitted, open.held);
+        let (place, admitted, held, own) =
+            (open.place, open.row.admitted, open.held, open.row.account.clone());
         let closed = close(open);
-        self.tree.lineage(place, |account| {
-            account.resolve(&closed.about, admitted, held, closed.spent, closed.how);
-        });
-        Some(closed)
+        let about = &closed.about;
+        self.tree.lineage(place, |account| account.resolve(about, admitted, held, closed.spent, closed.how));
+        let wish = Wish { own: &own, before: None, about, more: Amounts::ZERO, admitted };
+        let warnings = self.tree.warn(place, &wish, self.latest);
+        Some(Closed { warnings, ..closed })
     }
 
     /// What is left under the tightest limit of each unit, for requests about this.

@@ -14,6 +14,7 @@ use crate::units::{Money, RequestId, Timestamp};
 use super::banker::Banker;
 use super::keeper::{Keeper, mourn};
 use super::lease::Bank;
+use super::observer::Guarded;
 use super::queue::{Answer, OnFailure, Queue};
 use super::recover::recover;
 use super::sharing::{Extend, Sharing, What};
@@ -21,7 +22,7 @@ use super::sync::{Mutex, MutexGuard};
 use super::writer::Writer;
 use super::{
     About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
-    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals, Warning,
+    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals,
 };
 
 /// The ledger. Clones share it.
@@ -90,6 +91,7 @@ impl Ledger {
         sharing: Option<Arc<Sharing>>,
     ) -> Ledger {
         let queue = Arc::new(Queue::new(settings, journal));
+        let observer: Arc<dyn Observer> = Arc::new(Guarded(observer));
         let writer =
             Writer { queue: queue.clone(), observer: observer.clone(), settings, sharing: sharing.clone() };
         tasks.spawn(writer.run(tasks.clone()));
@@ -226,6 +228,10 @@ impl Ledger {
         self.accounts().stranded()
     }
 
+    pub(super) fn observer(&self) -> &dyn Observer {
+        &*self.inner.observer
+    }
+
     pub(super) fn accounts(&self) -> MutexGuard<'_, Accounts> {
         self.inner.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -308,14 +314,6 @@ impl Ledger {
         Settling::new(closed.map_or(Money::ZERO, |closed| closed.overrun.money), answer)
     }
 
-    fn warn(&self, warnings: &[Warning]) {
-        for warning in warnings {
-            let Line { limit, spent, reserved, max, .. } = &warning.line;
-            tracing::warn!(%limit, %spent, %reserved, %max, "a limit is nearly used up");
-            self.inner.observer.warned(warning);
-        }
-    }
-
     fn tell(&self, closed: &Closed) {
         if closed.overrun != Amounts::ZERO {
             let (request, overrun) = (closed.id, closed.overrun);
@@ -325,6 +323,7 @@ impl Ledger {
             tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted");
         }
         self.inner.observer.resolved(closed);
+        self.warn(&closed.warnings);
     }
 }
 

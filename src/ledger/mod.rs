@@ -21,6 +21,7 @@ mod lease;
 #[expect(clippy::module_inception, reason = "the handle is what the module is named for")]
 mod ledger;
 mod memory;
+mod observer;
 mod open;
 mod queue;
 mod recover;
@@ -37,6 +38,7 @@ mod tally;
 pub(crate) mod tests;
 mod tree;
 mod usage;
+mod warnings;
 mod wish;
 mod writer;
 
@@ -49,13 +51,15 @@ pub use journal::{
 pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Order, Purse};
 pub use ledger::Ledger;
 pub use memory::MemoryJournal;
+pub use observer::Observer;
 pub use open::Closed;
 pub use recover::standing;
 pub use reservation::{Receipt, Reservation, Settling};
 pub use seal::{Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Sums};
-pub use settings::{LedgerStats, Observer, Settings};
-pub use statement::{Line, Totals, Warning};
+pub use settings::{LedgerStats, Settings};
+pub use statement::{Line, Totals};
 pub use usage::{GroupBy, Usage, UsageGroup, UsageQuery};
+pub use warnings::{Cause, Warning};
 pub use wish::About;
 
 pub use crate::units::AccountId;

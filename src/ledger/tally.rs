@@ -105,6 +105,11 @@ impl Tally {
         self.warned |= bit;
         first
     }
+
+    /// The next time is the first again.
+    pub(super) fn warn_again(&mut self, unit: Unit) {
+        self.warned &= !(1 << (unit as u8));
+    }
 }
 
 impl Tallies {

@@ -94,21 +94,21 @@ impl Tree {
         if let Some(needs) = needs.filter(|needs| !needs.is_empty()) {
             return Err(Refused::Needs(needs));
         }
-        let mut warnings = Vec::new();
         self.lineage(place, |account| account.reserve(wish));
-        for depth in 0..self.nodes[place.0].lineage.len() {
-            let Place(at) = self.nodes[place.0].lineage[depth];
-            let Node { id, account, .. } = &mut self.nodes[at];
-            account.warn(wish, id, &mut warnings);
-        }
-        Ok(warnings)
+        Ok(self.warn(place, wish, now))
     }
 
     /// Does it with an account and all its ancestors, the root first.
     pub(super) fn lineage(&mut self, place: Place, mut each: impl FnMut(&mut Account)) {
+        self.each_of(place, |_, account| each(account));
+    }
+
+    /// The same, by name.
+    pub(super) fn each_of(&mut self, place: Place, mut each: impl FnMut(&AccountId, &mut Account)) {
         for depth in 0..self.nodes[place.0].lineage.len() {
             let Place(at) = self.nodes[place.0].lineage[depth];
-            each(&mut self.nodes[at].account);
+            let Node { id, account, .. } = &mut self.nodes[at];
+            each(id, account);
         }
     }
 

@@ -10,6 +10,7 @@ mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle;
 mod tree;
+mod warnings;
 
 use std::sync::Arc;
 
