@@ -22,13 +22,15 @@ pub(super) struct Account {
     whole: Tallies,
     /// Only those that a limit asks for.
     facets: HashMap<Facet, Tallies>,
+    /// From when on they are counted, where something was spent before.
+    since: Vec<(Scope, Timestamp)>,
     overrun: Money,
     settled: u64,
 }
 
 impl Account {
-    /// Puts terms in force; says which parts of the account were not counted before.
-    pub(super) fn declare(&mut self, terms: &Terms) -> Vec<Scope> {
+    /// Puts terms in force; says which parts of the account were not counted before, and are from now on.
+    pub(super) fn declare(&mut self, terms: &Terms, now: Timestamp) -> Vec<Scope> {
         let before = std::mem::replace(&mut self.limits, terms.limits.clone());
         self.limits.sort_by(|one, other| rank(one).cmp(&rank(other)));
         (self.zone, self.warn_at, self.is_declared) = (terms.zone.clone(), terms.warn_at, true);
@@ -40,6 +42,11 @@ impl Account {
             self.limits.iter().map(|limit| limit.scope.clone()).filter(is_new).collect();
         scopes.sort();
         scopes.dedup();
+        self.since.retain(|(scope, _)| self.limits.iter().any(|limit| limit.scope == *scope));
+        let all = self.whole.iter().find(|tally| tally.window == Window::Total);
+        if all.is_some_and(|all| all.spent != Amounts::ZERO) {
+            self.since.extend(scopes.iter().map(|scope| (scope.clone(), now)));
+        }
         scopes
     }
 
@@ -53,6 +60,7 @@ impl Account {
         if !self.is_declared {
             self.limits.clear();
             self.facets.clear();
+            self.since.clear();
         }
     }
 
@@ -112,6 +120,7 @@ impl Account {
         wish: &Wish<'_>,
         id: &AccountId,
         needs: Option<&mut Vec<Need>>,
+        now: Timestamp,
     ) -> Result<(), Shortfall> {
         let mut missing = Vec::new();
         for limit in &self.limits {
@@ -119,10 +128,9 @@ impl Account {
             let needed = more.of(limit.max.unit());
             let (unit, tally) = (needed.unit(), self.tally(&facet, limit.window, wish.admitted));
             let wanted = tally.size(unit).saturating_add(needed.size());
-            let is_too_much = wanted > limit.max.size();
-            if needed.size() == 0
-                || !(is_too_much || (needs.is_some() && !tally.covers(unit, wanted, limit.max.size())))
-            {
+            let max = limit.max.size();
+            let is_too_much = wanted > max || tally.is_spent(unit, wanted, max, now);
+            if needed.size() == 0 || !(is_too_much || (needs.is_some() && !tally.covers(unit, wanted, max))) {
                 continue;
             }
             let line = self.line(limit, &wish.holder(id), facet.clone(), wish.admitted);
@@ -131,7 +139,8 @@ impl Account {
             if is_too_much {
                 return Err(shortfall);
             }
-            missing.push(Need { purse: purse(id, facet, unit, &tally), max: limit.max.size(), shortfall });
+            let counted_since = self.since(&limit.scope, unit, &tally);
+            missing.push(Need { purse: purse(id, facet, unit, &tally), max, counted_since, shortfall });
         }
         needs.into_iter().for_each(|needs| needs.append(&mut missing));
         Ok(())
@@ -235,7 +244,7 @@ impl Account {
             for (facet, tallies) in all.filter(|(facet, _)| scope.covers(facet)) {
                 for tally in tallies.iter().filter(|tally| tally.window == *window) {
                     let slice = tally.slice(max.unit());
-                    if slice.own > 0 && is_wanted(tally, max.unit(), max.size()) {
+                    if (slice.own > 0 || slice.is_unsure) && is_wanted(tally, max.unit(), max.size()) {
                         purses.push((purse(id, facet.clone(), max.unit(), tally), max.size(), slice));
                     }
                 }
@@ -252,9 +261,34 @@ impl Account {
             let line = self.line(limit, &Holder::Key, facet.clone(), now);
             let (needed, left) = (Amount::new(unit, u64::MAX), line.left);
             let shortfall = Shortfall { limit: line.limit, needed, left, resets_at: line.resets_at };
-            Some(Need { purse: purse(id, facet, unit, &tally), max: limit.max.size(), shortfall })
+            let counted_since = self.since(&limit.scope, unit, &tally);
+            Some(Need {
+                purse: purse(id, facet, unit, &tally),
+                max: limit.max.size(),
+                counted_since,
+                shortfall,
+            })
         };
         self.limits.iter().filter_map(need).collect()
+    }
+
+    /// Whether it is known of every limit on such requests what others leave of it.
+    pub(super) fn knows(&self, about: &About, now: Timestamp) -> bool {
+        self.limits.iter().all(|limit| {
+            let facet = about.facet(&limit.scope);
+            facet.is_none_or(|facet| {
+                now < self.tally(&facet, limit.window, now).slice(limit.max.unit()).known_until
+            })
+        })
+    }
+
+    /// From when on a part of the account is counted, where that is too late for this window and what was used before
+    /// is not known yet.
+    fn since(&self, scope: &Scope, unit: Unit, tally: &Tally) -> Option<Timestamp> {
+        let (_, since) = self.since.iter().find(|(known, _)| known == scope)?;
+        // What was resolved is not at once with anything any more.
+        let is_late = tally.start < *since && unit != Unit::Concurrency;
+        (is_late && !tally.slice(unit).has_before).then_some(*since)
     }
 
     /// Begins to count a part of the account, if that is new.
@@ -273,6 +307,18 @@ impl Account {
     pub(super) fn window_of(&mut self, purse: &Purse) -> Option<&mut Tally> {
         let tally = self.tallies_mut(&purse.facet)?.at_mut(purse.window, purse.begins);
         tally.filter(|tally| tally.start == purse.begins)
+    }
+
+    /// Counts what was used of a purse before this part of the account was counted, where it is from then on; once.
+    pub(super) fn remember(&mut self, purse: &Purse, since: Timestamp, before: u64, now: Timestamp) {
+        let is_so = |(scope, counted): &(Scope, Timestamp)| scope.covers(&purse.facet) && *counted == since;
+        if !self.since.iter().any(is_so) {
+            return;
+        }
+        self.count(&purse.facet, now);
+        if let Some(tally) = self.window_of(purse) {
+            tally.remember(purse.unit, before);
+        }
     }
 
     /// Has every slice looked at anew before anything is taken of it.

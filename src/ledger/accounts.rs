@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::catalog::{Allowance, Prices, WorstCase};
 use crate::tenant::Terms;
@@ -77,8 +78,12 @@ impl Accounts {
     pub fn declare<'a>(&mut self, terms: impl IntoIterator<Item = &'a Terms>) {
         self.tree.withdraw();
         self.tree.accounts().for_each(|(_, account)| account.doubt());
+        if self.tree.is_shared {
+            // What is resolved from here on is told apart from what was resolved before.
+            self.latest = self.latest + Duration::from_millis(1);
+        }
         for terms in terms {
-            let (account, scopes) = self.tree.declare(terms);
+            let (account, scopes) = self.tree.declare(terms, self.latest);
             if scopes.is_empty() {
                 continue;
             }
@@ -94,16 +99,17 @@ impl Accounts {
         self.tree.is_shared = true;
     }
 
-    /// Takes no more of a purse than is used, and so much beside; says what is used.
-    pub(super) fn freeze(&mut self, purse: &Purse, keeps: u64) -> u64 {
+    /// Takes no more of a purse than is used, and so much beside; says what is used. Nothing, where its window is over
+    /// here: what was used of it is forgotten, and nobody takes of it any more.
+    pub(super) fn freeze(&mut self, purse: &Purse, keeps: u64) -> Option<u64> {
         let now = self.latest;
-        let Some(account) = self.tree.account(&purse.account) else { return 0 };
+        let account = self.tree.account(&purse.account)?;
         account.count(&purse.facet, now);
-        let Some(tally) = account.window_of(purse) else { return 0 };
+        let tally = account.window_of(purse)?;
         let used = tally.size(purse.unit);
         let slice = tally.slice_mut(purse.unit);
         slice.own = slice.own.min(used.saturating_add(keeps)).max(used);
-        used
+        Some(used)
     }
 
     /// Takes over how a purse stands: with `is_own`, also what this replica may use of it.
@@ -115,7 +121,36 @@ impl Accounts {
         let slice = tally.slice_mut(purse.unit);
         slice.others = balance.granted.saturating_sub(balance.slice);
         if is_own {
-            (slice.own, slice.is_stale) = (balance.slice, false);
+            (slice.own, slice.is_stale, slice.is_unsure) = (balance.slice, false, false);
+        }
+    }
+
+    /// What the bank made of a purse is not known: it is to be asked again.
+    pub(super) fn doubt(&mut self, purse: &Purse) {
+        let account = self.tree.account(&purse.account);
+        if let Some(tally) = account.and_then(|account| account.window_of(purse)) {
+            tally.slice_mut(purse.unit).is_unsure = true;
+        }
+    }
+
+    /// Until then, what others have of a purse is all there is to know.
+    pub(super) fn know(&mut self, purse: &Purse, until: Timestamp) {
+        let account = self.tree.account(&purse.account);
+        if let Some(tally) = account.and_then(|account| account.window_of(purse)) {
+            tally.slice_mut(purse.unit).known_until = until;
+        }
+    }
+
+    /// Whether nothing more can be known of the limits on such requests now.
+    pub(super) fn knows(&self, account: &AccountId, about: &About, now: Timestamp) -> bool {
+        self.tree.knows(account, about, now.max(self.latest))
+    }
+
+    /// Counts what this replica had used of a purse before it counted that part of the account; once.
+    pub(super) fn remember(&mut self, purse: &Purse, counted_since: Timestamp, before: u64) {
+        let now = self.latest;
+        if let Some(account) = self.tree.account(&purse.account) {
+            account.remember(purse, counted_since, before, now);
         }
     }
 
@@ -141,7 +176,10 @@ impl Accounts {
         let is_idle = |tally: &Tally, unit: Unit, max: u64| {
             let (slice, used) = (tally.slice(unit), tally.size(unit));
             let spare = slice.own.saturating_sub(used);
-            slice.is_stale || slice.own < used || spare > kept(max, slice, replicas).saturating_mul(2)
+            slice.is_stale
+                || slice.is_unsure
+                || slice.own < used
+                || spare > kept(max, slice, replicas).saturating_mul(2)
         };
         let all = self.tree.accounts().flat_map(|(id, account)| account.purses(id, is_idle));
         all.map(|(purse, max, slice)| (purse, max, kept(max, slice, replicas))).collect()
@@ -256,16 +294,19 @@ impl Accounts {
         detail: SettlementDetail,
         at: Timestamp,
     ) -> Option<Closed> {
+        let at = self.moment(at);
         self.resolve(id, |open| open.close(How::Settled, spent.clamped(), detail, at))
     }
 
     /// Gives everything back.
     pub fn void(&mut self, id: RequestId, at: Timestamp) -> Option<Closed> {
+        let at = self.moment(at);
         self.resolve(id, |open| open.void(at))
     }
 
     /// Resolves a reservation that nobody settled: posted if something may have been sent, else voided.
     pub fn abandon(&mut self, id: RequestId, at: Timestamp) -> Option<Closed> {
+        let at = self.moment(at);
         self.resolve(id, |open| open.abandon(at))
     }
 
@@ -274,6 +315,11 @@ impl Accounts {
         let over = self.open.iter().filter(|(_, open)| open.expires <= now);
         let over: Vec<RequestId> = over.map(|(id, _)| *id).collect();
         over.into_iter().filter_map(|id| self.abandon(id, now)).collect()
+    }
+
+    /// When something is resolved. Where replicas share the accounts, that tells what was counted from what was not.
+    fn moment(&mut self, at: Timestamp) -> Timestamp {
+        if self.tree.is_shared { self.tick(at) } else { at }
     }
 
     fn resolve(&mut self, id: RequestId, close: impl FnOnce(Open) -> Closed) -> Option<Closed> {

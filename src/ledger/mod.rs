@@ -22,6 +22,7 @@ mod lease;
 mod ledger;
 mod memory;
 mod open;
+mod opening;
 mod queue;
 mod recover;
 mod reservation;
@@ -33,6 +34,7 @@ mod spent;
 mod statement;
 mod sync;
 mod tally;
+mod tenure;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
@@ -46,7 +48,7 @@ pub use error::{JournalError, LedgerError, Need, Refused, Shortfall};
 pub use journal::{
     Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,
 };
-pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Order, Purse};
+pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Opening, Order, Purse, Traded};
 pub use ledger::Ledger;
 pub use memory::MemoryJournal;
 pub use open::Closed;

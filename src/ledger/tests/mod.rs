@@ -4,12 +4,20 @@ mod accounts;
 mod concurrency;
 mod faults;
 mod guards;
+#[cfg(not(feature = "shuttle"))]
+mod leases;
 pub(crate) mod model;
 mod scripted;
 mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle;
+#[cfg(not(feature = "shuttle"))]
+mod storms;
 mod tree;
+#[cfg(not(feature = "shuttle"))]
+mod vault;
+#[cfg(not(feature = "shuttle"))]
+mod world;
 
 use std::sync::Arc;
 
