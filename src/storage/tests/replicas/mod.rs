@@ -1,6 +1,7 @@
 //! Replicas that share accounts through one database: their ledgers live in this process, their leases in PostgreSQL.
 
 mod endings;
+mod late;
 mod limits;
 
 use std::sync::Arc;
@@ -129,6 +130,11 @@ impl Replica {
         let mut reservation = self.obtain("key", nanos).await.unwrap();
         reservation.dispatch().await.unwrap();
         reservation
+    }
+
+    /// Buries the dead now, not some time.
+    async fn bank_buries(&self) -> usize {
+        self.bank.bury().await.unwrap()
     }
 
     /// Leaves in good order.
