@@ -89,11 +89,27 @@ pub(super) async fn mourn(sharing: Arc<Sharing>) {
             () = sharing.done.cancelled() => return,
             () = sleep(sharing.tenure().pace()) => {}
         }
-        match sharing.bank.bury().await {
+        if !sharing.tenure().may_mourn(Instant::now()) {
+            continue;
+        }
+        let buried = tokio::select! {
+            biased;
+            buried = sharing.bank.bury() => buried,
+            () = bereft(&sharing) => continue,
+        };
+        match buried {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "replicas have died; what they left open is posted"),
             Err(error) => tracing::warn!(%error, "a dead replica is not buried; trying again"),
         }
+    }
+}
+
+/// Resolves once this replica's own lease is over: a burial that it began before may come through much later, when
+/// others who could not reach the bank either are about to come back.
+async fn bereft(sharing: &Sharing) {
+    while sharing.is_held() {
+        sleep(sharing.tenure().pace()).await;
     }
 }
 

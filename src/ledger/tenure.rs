@@ -27,17 +27,24 @@ pub(super) struct Tenure {
     deadline: Instant,
     /// The bank's clock, at a moment of ours.
     clock: (Instant, Timestamp),
+    /// From when on it is known of the others whose leases have run out that they are dead.
+    mourns_from: Instant,
 }
 
 impl Tenure {
     /// `asked` is a moment before the bank was asked for the lease.
     pub(super) fn begun(asked: Instant, lease: &Lease) -> Tenure {
         let Lease { epoch, lasts, now, .. } = *lease;
-        Tenure { epoch, lasts, replicas: 1, deadline: deadline(asked, lasts), clock: (asked, now) }
+        let (deadline, clock) = (deadline(asked, lasts), (asked, now));
+        Tenure { epoch, lasts, replicas: 1, deadline, clock, mourns_from: asked }
     }
 
     /// Goes on, by what the bank said when it was asked then.
     pub(super) fn renewed(&mut self, asked: Instant, now: Timestamp, replicas: u64) {
+        // Who could not reach the bank for long may not be the only one: the others have a lease's time to come back.
+        if asked.saturating_duration_since(self.clock.0) > self.lasts / 2 {
+            self.mourns_from = asked + self.lasts;
+        }
         self.deadline = deadline(asked, self.lasts);
         (self.clock, self.replicas) = ((asked, now), replicas);
     }
@@ -45,6 +52,11 @@ impl Tenure {
     /// Whether anything may be reserved.
     pub(super) fn is_held(&self, at: Instant) -> bool {
         at < self.deadline
+    }
+
+    /// Whether it may end the lives of those whose leases have run out.
+    pub(super) fn may_mourn(&self, at: Instant) -> bool {
+        self.mourns_from <= at && self.is_held(at)
     }
 
     /// The bank's time.
@@ -96,6 +108,21 @@ mod tests {
         assert!(tenure.is_held(asked + Duration::from_millis(13_999)));
         assert!(!tenure.is_held(asked + Duration::from_secs(14)));
         assert_eq!(tenure.now(again + Duration::from_secs(1)), now + Duration::from_secs(1));
+    }
+
+    #[test]
+    fn who_was_cut_off_itself_takes_nobody_for_dead_until_a_lease_has_passed() {
+        let asked = Instant::now();
+        let mut tenure = begun(asked);
+        assert!(tenure.may_mourn(asked));
+        let late = asked + Duration::from_secs(30);
+        assert!(!tenure.may_mourn(late), "its own lease is over");
+        tenure.renewed(late, BANK + Duration::from_secs(30), 2);
+        assert!(!tenure.may_mourn(late + Duration::from_secs(1)));
+        for seconds in [2, 4, 6, 8, 10] {
+            tenure.renewed(late + Duration::from_secs(seconds), BANK, 2);
+        }
+        assert!(tenure.may_mourn(late + LASTS));
     }
 
     #[test]

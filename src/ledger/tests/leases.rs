@@ -254,3 +254,25 @@ fn a_recall_that_failed_is_answered_later() {
     let whole = world.obtain(1, 100_000).unwrap();
     world.give_back(1, whole);
 }
+
+/// CR-09: the bank itself is away for longer than a lease: whoever comes back first takes nobody else for dead, so what
+/// was settled meanwhile is charged as it was settled.
+#[test]
+fn when_the_bank_was_away_for_everybody_nobody_is_taken_for_dead() {
+    let mut world = world(2, &[money(Window::Total, 1_000)]);
+    let open = [world.dispatched(0, 300), world.dispatched(1, 300)];
+    for machine in &world.machines {
+        machine.link.send_replace(Link::Cut);
+    }
+    world.run(LASTS * 2);
+    for (on, open) in open.into_iter().enumerate() {
+        world.machines[on].on(|_| drop(open.settle(Money(10), Tokens(0), detail())));
+    }
+    world.machines[0].link.send_replace(Link::Whole);
+    world.run(LASTS / 2);
+    world.machines[1].link.send_replace(Link::Whole);
+    world.run(LASTS * 2);
+    assert_eq!(books(&world.vault.state()), (20, 0));
+    let rest = world.obtain(1, 980).unwrap();
+    world.give_back(1, rest);
+}
