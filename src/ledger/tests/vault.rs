@@ -293,7 +293,7 @@ impl Bank for Door {
             let (epoch, lasts, now) = self
                 .ask(|state| {
                     state.bury();
-                    let epoch = state.lives.len() as i64 + 1;
+                    let epoch = state.lives.last_key_value().map_or(1, |(last, _)| last + 1);
                     let expires = state.now + state.lasts;
                     state.lives.insert(epoch, Life { expires, is_over: false, heard: 0 });
                     (epoch, state.lasts, state.now)
@@ -347,7 +347,11 @@ impl Bank for Door {
     }
 
     fn retire(&self, epoch: Epoch) -> BoxFuture<'_, Result<(), JournalError>> {
-        async move { Ok(self.ask(|state| state.end(epoch.0)).await) }.boxed()
+        async move {
+            self.ask(|state| state.end(epoch.0)).await;
+            Ok(())
+        }
+        .boxed()
     }
 
     fn changes(&self) -> BoxStream<'static, Change> {
