@@ -6,7 +6,8 @@ use crate::ledger::Refused;
 use crate::tenant::{Scope, TenantLimit, Terms};
 use crate::units::{Money, Tokens, Window};
 
-use super::vault::{Link, books};
+use super::door::Link;
+use super::vault::books;
 use super::world::{LASTS, World};
 use super::{detail, money, terms};
 

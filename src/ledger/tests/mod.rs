@@ -2,6 +2,8 @@
 
 mod accounts;
 mod concurrency;
+#[cfg(not(feature = "shuttle"))]
+mod door;
 mod faults;
 mod guards;
 #[cfg(not(feature = "shuttle"))]

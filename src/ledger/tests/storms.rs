@@ -12,7 +12,8 @@ use crate::ledger::{About, Claim, Ledger};
 use crate::tenant::{Scope, TenantLimit, Terms};
 use crate::units::{Facet, Money, RequestId, Timestamp, Tokens, Unit, Window};
 
-use super::vault::{Link, books, used};
+use super::door::Link;
+use super::vault::{books, used};
 use super::world::{LASTS, World};
 use super::{NOW, detail, money, terms};
 

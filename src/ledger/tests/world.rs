@@ -16,7 +16,8 @@ use crate::tasks::Tasks;
 use crate::tenant::Terms;
 use crate::units::Timestamp;
 
-use super::vault::{Door, Link, Vault};
+use super::door::{Door, Link};
+use super::vault::Vault;
 use super::{NOW, claim_of};
 
 /// How long a lease lasts in these tests.
