@@ -86,13 +86,16 @@ impl Gateway {
         scope::catalog(&self.parts.catalog, &tenant.access)
     }
 
-    /// How every limit of a tenant and of the accounts above it stands. Where replicas share the accounts, what others
-    /// spent is known as of seconds ago, and what they hold for their next requests counts as spent.
-    pub fn statement(&self, tenant: &Tenant) -> Vec<Line> {
+    /// How every limit of a tenant and of the accounts above it stands. Where replicas share the accounts, the others hand
+    /// back what they hold for their next requests first, so that only what is used counts; what of that is set aside
+    /// elsewhere counts as spent.
+    pub async fn statement(&self, tenant: &Tenant) -> Vec<Line> {
+        self.parts.ledger.gather(&tenant.account, &About::default()).await;
         self.account_statement(&tenant.account)
     }
 
-    /// How every limit of an account and of those above it stands.
+    /// How every limit of an account and of those above it stands. Where replicas share the accounts, what others have is
+    /// known as of seconds ago, and what they hold for their next requests counts as spent.
     pub fn account_statement(&self, account: &AccountId) -> Vec<Line> {
         let ledger = &self.parts.ledger;
         ledger.statement(account, &About::default(), ledger.now())

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use crate::tenant::{Percent, Scope, TenantLimit, Terms};
 use crate::units::{Amount, Facet, Holder, Limit, Money, Timestamp, Unit, Window, Zone};
 
-use super::tally::{Slice, Tallies, Tally};
+use super::purses::purse;
+use super::tally::{Tallies, Tally};
 use super::wish::Wish;
 use super::{About, AccountId, Amounts, How, Line, Need, Purse, Shortfall, Spent, Totals};
 
@@ -19,16 +20,18 @@ pub(super) struct Account {
     pub(super) warn_at: Percent,
     /// False where nobody may reserve any more.
     is_declared: bool,
-    whole: Tallies,
+    pub(super) whole: Tallies,
     /// Only those that a limit asks for.
-    facets: HashMap<Facet, Tallies>,
+    pub(super) facets: HashMap<Facet, Tallies>,
+    /// From when on they are counted, where something was spent before.
+    pub(super) since: Vec<(Scope, Timestamp)>,
     overrun: Money,
     settled: u64,
 }
 
 impl Account {
-    /// Puts terms in force; says which parts of the account were not counted before.
-    pub(super) fn declare(&mut self, terms: &Terms) -> Vec<Scope> {
+    /// Puts terms in force; says which parts of the account were not counted before, and are from now on.
+    pub(super) fn declare(&mut self, terms: &Terms, now: Timestamp) -> Vec<Scope> {
         let before = std::mem::replace(&mut self.limits, terms.limits.clone());
         self.limits.sort_by(|one, other| rank(one).cmp(&rank(other)));
         (self.zone, self.warn_at, self.is_declared) = (terms.zone.clone(), terms.warn_at, true);
@@ -40,6 +43,11 @@ impl Account {
             self.limits.iter().map(|limit| limit.scope.clone()).filter(is_new).collect();
         scopes.sort();
         scopes.dedup();
+        self.since.retain(|(scope, _)| self.limits.iter().any(|limit| limit.scope == *scope));
+        let all = self.whole.iter().find(|tally| tally.window == Window::Total);
+        if all.is_some_and(|all| all.spent != Amounts::ZERO) {
+            self.since.extend(scopes.iter().map(|scope| (scope.clone(), now)));
+        }
         scopes
     }
 
@@ -53,6 +61,7 @@ impl Account {
         if !self.is_declared {
             self.limits.clear();
             self.facets.clear();
+            self.since.clear();
         }
     }
 
@@ -112,6 +121,7 @@ impl Account {
         wish: &Wish<'_>,
         id: &AccountId,
         needs: Option<&mut Vec<Need>>,
+        now: Timestamp,
     ) -> Result<(), Shortfall> {
         let mut missing = Vec::new();
         for limit in &self.limits {
@@ -119,10 +129,9 @@ impl Account {
             let needed = more.of(limit.max.unit());
             let (unit, tally) = (needed.unit(), self.tally(&facet, limit.window, wish.admitted));
             let wanted = tally.size(unit).saturating_add(needed.size());
-            let is_too_much = wanted > limit.max.size();
-            if needed.size() == 0
-                || !(is_too_much || (needs.is_some() && !tally.covers(unit, wanted, limit.max.size())))
-            {
+            let max = limit.max.size();
+            let is_too_much = wanted > max || tally.is_spent(unit, wanted, max, now);
+            if needed.size() == 0 || !(is_too_much || (needs.is_some() && !tally.covers(unit, wanted, max))) {
                 continue;
             }
             let line = self.line(limit, &wish.holder(id), facet.clone(), wish.admitted);
@@ -131,7 +140,8 @@ impl Account {
             if is_too_much {
                 return Err(shortfall);
             }
-            missing.push(Need { purse: purse(id, facet, unit, &tally), max: limit.max.size(), shortfall });
+            let counted_since = self.since(&limit.scope, unit, &tally);
+            missing.push(Need { purse: purse(id, facet, unit, &tally), max, counted_since, shortfall });
         }
         needs.into_iter().for_each(|needs| needs.append(&mut missing));
         Ok(())
@@ -202,43 +212,6 @@ impl Account {
         tallies
     }
 
-    /// The purses of which this replica has a slice, with their limits and those slices; as far as they are wanted, by
-    /// window, unit and limit.
-    pub(super) fn purses(
-        &self,
-        id: &AccountId,
-        mut is_wanted: impl FnMut(&Tally, Unit, u64) -> bool,
-    ) -> Vec<(Purse, u64, Slice)> {
-        let mut purses = Vec::new();
-        for TenantLimit { window, max, scope } in &self.limits {
-            let whole = (Facet::Whole, &self.whole);
-            let all =
-                std::iter::once(whole).chain(self.facets.iter().map(|(facet, all)| (facet.clone(), all)));
-            for (facet, tallies) in all.filter(|(facet, _)| scope.covers(facet)) {
-                for tally in tallies.iter().filter(|tally| tally.window == *window) {
-                    let slice = tally.slice(max.unit());
-                    if slice.own > 0 && is_wanted(tally, max.unit(), max.size()) {
-                        purses.push((purse(id, facet.clone(), max.unit(), tally), max.size(), slice));
-                    }
-                }
-            }
-        }
-        purses
-    }
-
-    /// More than there can be of every limit on such requests.
-    pub(super) fn all_of(&self, id: &AccountId, about: &About, now: Timestamp) -> Vec<Need> {
-        let need = |limit: &TenantLimit| {
-            let facet = about.facet(&limit.scope)?;
-            let (unit, tally) = (limit.max.unit(), self.tally(&facet, limit.window, now));
-            let line = self.line(limit, &Holder::Key, facet.clone(), now);
-            let (needed, left) = (Amount::new(unit, u64::MAX), line.left);
-            let shortfall = Shortfall { limit: line.limit, needed, left, resets_at: line.resets_at };
-            Some(Need { purse: purse(id, facet, unit, &tally), max: limit.max.size(), shortfall })
-        };
-        self.limits.iter().filter_map(need).collect()
-    }
-
     /// Begins to count a part of the account, if that is new.
     pub(super) fn count(&mut self, facet: &Facet, now: Timestamp) {
         match facet {
@@ -286,11 +259,6 @@ impl Account {
         let (overrun, settled) = (self.overrun, self.settled);
         Totals { account, spent: all.spent, reserved: all.reserved, overrun, settled }
     }
-}
-
-fn purse(id: &AccountId, facet: Facet, unit: Unit, tally: &Tally) -> Purse {
-    let (account, window, begins, ends) = (id.clone(), tally.window, tally.start, tally.end);
-    Purse { account, facet, unit, window, begins, ends }
 }
 
 /// The order in which limits are checked and shown.

@@ -15,6 +15,7 @@ use super::banker::Banker;
 use super::keeper::{Keeper, mourn};
 use super::lease::Bank;
 use super::observer::Guarded;
+use super::opening::Openings;
 use super::queue::{Answer, OnFailure, Queue};
 use super::recover::recover;
 use super::sharing::{Extend, Sharing, What};
@@ -66,6 +67,16 @@ impl Ledger {
     ) -> Result<Ledger, LedgerError> {
         let asked = Instant::now();
         let lease = bank.register().await?;
+        let news = match bank.renew(lease.epoch).await {
+            Ok(news) => news,
+            Err(error) => {
+                // Nobody will go on with that life.
+                if bank.retire(lease.epoch).await.is_err() {
+                    tracing::warn!("a lease was not given back; it runs out by itself");
+                }
+                return Err(error.into());
+            }
+        };
         let sharing = Arc::new(Sharing::new(bank, &lease, asked, terms.to_vec()));
         let mut accounts = Accounts::default();
         accounts.share();
@@ -73,12 +84,13 @@ impl Ledger {
         accounts.declare(terms);
         let shared = Some(sharing.clone());
         let ledger = Ledger::start(tasks, accounts, lease.journal, observer, settings, shared);
-        ledger.hear(&sharing.bank.renew(lease.epoch).await?);
+        ledger.hear(&news);
         let (inner, other) = (Arc::downgrade(&ledger.inner), Arc::downgrade(&ledger.inner));
         tasks.spawn(Keeper { ledger: inner, sharing: sharing.clone() }.run());
         tasks.spawn(mourn(sharing.clone()));
         tasks.spawn(sharing.clone().listen());
-        tasks.spawn(Banker { ledger: other, sharing }.run());
+        let banker = Banker { ledger: other, sharing, tasks: tasks.clone(), openings: Openings::new() };
+        tasks.spawn(banker.run());
         Ok(ledger)
     }
 
@@ -111,7 +123,7 @@ impl Ledger {
 
     /// Puts these terms in force, at once. Accounts without terms may finish what they began and no more. A limit on a
     /// model, a user or a tag that nothing limited before counts what is open now and what comes; what was spent before
-    /// it is known after the next start.
+    /// it is known after the next start, or, where replicas share the accounts, once the bank has summed it up.
     pub fn declare<'a>(&self, terms: impl IntoIterator<Item = &'a Terms>) {
         let terms: Vec<&Terms> = terms.into_iter().collect();
         if let Some(sharing) = &self.inner.sharing {
@@ -154,6 +166,9 @@ impl Ledger {
     /// what is left is known then as of now.
     pub async fn gather(&self, account: &AccountId, about: &About) {
         let Some(sharing) = &self.inner.sharing else { return };
+        if self.accounts().knows(account, about, sharing.now()) {
+            return;
+        }
         let (answer, answered) = oneshot::channel();
         let what = What::Gather(account.clone(), about.clone(), answer);
         sharing.wait(what, self.inner.settings.dispatch_max);

@@ -23,6 +23,8 @@ mod ledger;
 mod memory;
 mod observer;
 mod open;
+mod opening;
+mod purses;
 mod queue;
 mod recover;
 mod reservation;
@@ -30,10 +32,12 @@ mod seal;
 mod settings;
 mod share;
 mod sharing;
+mod slices;
 mod spent;
 mod statement;
 mod sync;
 mod tally;
+mod tenure;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
@@ -48,7 +52,7 @@ pub use error::{JournalError, LedgerError, Need, Refused, Shortfall};
 pub use journal::{
     Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,
 };
-pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Order, Purse};
+pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Opening, Order, Purse, Traded};
 pub use ledger::Ledger;
 pub use memory::MemoryJournal;
 pub use observer::Observer;

@@ -35,6 +35,29 @@ fn whose_at(keys: &Keys, secret: &str, now: Timestamp) -> Option<String> {
     keys.find(Some(secret), now).map(|tenant| tenant.account.to_string())
 }
 
+/// The first request of a new key finds its account, the last one of an old key too.
+#[tokio::test]
+async fn at_no_moment_is_a_key_let_in_whose_account_is_not_announced() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, Declared::default()).await;
+    let (keys, told) = (directory.keys().clone(), Arc::new(Mutex::new(Vec::new())));
+    let heard = told.clone();
+    let directory = directory.announcing(Box::new(move |terms| {
+        let is_announced = terms.iter().any(|terms| terms.account == account("alice"));
+        let is_let_in = whose(&keys, "sk-alice").as_deref() == Some("alice");
+        heard.lock().unwrap().push((is_announced, is_let_in));
+        Box::pin(std::future::ready(()))
+    }));
+    directory.import(&declared(&["alice"])).await.unwrap();
+    let key = directory.book().keys().into_iter().next().unwrap();
+    assert_eq!(whose(directory.keys(), "sk-alice").as_deref(), Some("alice"));
+    directory.revoke(key.id).await.unwrap();
+    assert_eq!(whose(directory.keys(), "sk-alice"), None);
+    let told = told.lock().unwrap().clone();
+    assert_eq!(told[0], (true, false));
+    assert!(!told.contains(&(false, true)), "{told:?}");
+}
+
 /// AU-13, on one replica.
 #[tokio::test]
 async fn a_key_is_taken_from_the_moment_it_is_made_to_the_moment_it_is_revoked() {

@@ -24,6 +24,7 @@ mod layers;
 mod llamacpp;
 mod money;
 mod operating;
+mod outage;
 mod replicas;
 mod reserving;
 mod sdk;
