@@ -97,6 +97,18 @@ fn watch(work: &Tasks, fleet: &Arc<Fleet>, model: &config::Served) -> Result<(),
     Ok(())
 }
 
+/// The backend of one model alone, at its first deployment.
+pub(super) fn only(
+    engine: &engine::Settings,
+    model: &config::Served,
+) -> Result<Arc<dyn Backend>, ModelError> {
+    let source = match model.deployments.first() {
+        Some(deployment) => model.source.reached(&deployment.client),
+        None => model.source.clone(),
+    };
+    one(engine, &model.name, &source, &mut Vec::new())
+}
+
 fn one(
     settings: &engine::Settings,
     name: &Arc<str>,

@@ -14,6 +14,7 @@ use super::deployment::{self, Deployment};
 use super::known::Known;
 use super::mistake::Wrong;
 use super::model::Declared;
+use super::nearest::nearest;
 use super::reader::Section;
 use super::server::time;
 use super::{model, secret};
@@ -32,6 +33,12 @@ pub struct Backend {
 pub struct Served {
     /// The name that callers use.
     pub name: Arc<str>,
+    /// The upstream's name for it.
+    pub upstream: String,
+    /// The upstream's host, where it has one.
+    pub host: Option<String>,
+    /// Every way in which its kind of backend can hold a model's thinking, the strongest first.
+    pub possible: Vec<Class>,
     /// Where its answers come from.
     pub source: Source,
     /// Where it is served, and with which credentials; none for a local model.
@@ -84,6 +91,8 @@ pub(super) struct Base {
     pub(super) client: remote::Settings,
     pub(super) deployments: Vec<Deployment>,
     pub(super) limit: LimitMember,
+    /// True where the kind that is written is none, and this one was guessed.
+    pub(super) is_guess: bool,
 }
 
 /// The kinds of backends, as they are written.
@@ -96,6 +105,21 @@ pub(super) enum Kind {
 
 pub(super) const KINDS: [(&str, Kind); 3] =
     [("openai", Kind::OpenAi), ("llamacpp", Kind::LlamaCpp), ("local", Kind::Local)];
+
+/// The keys that only some kinds have.
+const OF_SOME: [&str; 11] = [
+    "file",
+    "base_url",
+    "deployment",
+    "metrics_url",
+    "api_key_env",
+    "api_key_file",
+    "proxy",
+    "connect_timeout",
+    "first_byte_timeout",
+    "idle_timeout",
+    "total_timeout",
+];
 
 const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
@@ -125,7 +149,14 @@ impl Base {
     /// A backend of that kind of which nothing is said.
     pub(super) fn of(kind: Kind) -> Base {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
-        Base { kind, file, client, deployments: Vec::new(), limit: LimitMember::default() }
+        let (limit, deployments) = (LimitMember::default(), Vec::new());
+        Base { kind, file, client, deployments, limit, is_guess: false }
+    }
+
+    /// The host of its address.
+    pub(super) fn host(&self) -> Option<String> {
+        let url = Url::parse(&self.client.base_url).ok()?;
+        url.host_str().map(str::to_ascii_lowercase)
     }
 }
 
@@ -144,15 +175,18 @@ pub(super) fn backends(root: &Section<'_>, known: &Known<'_>) -> Vec<(Backend, V
 }
 
 fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Declared>)> {
-    let kind = if section.has("kind") { section.word("kind", &KINDS) } else { Some(Kind::OpenAi) };
-    let Some(kind) = kind else {
-        // Without a kind it is not known which keys are right, so none of them is called wrong.
+    let written = if section.has("kind") { section.word("kind", &KINDS) } else { Some(Kind::OpenAi) };
+    let Some(kind) = written.or_else(|| guess(section)) else {
+        // Nothing tells which keys are right, so none of them is called wrong.
         section.ignore();
         return None;
     };
     let word = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
     let name = section.get::<String>("name");
-    let mut base = base(section, kind);
+    let mut base = Base { is_guess: written.is_none(), ..base(section, kind) };
+    if base.is_guess {
+        section.allow(&OF_SOME);
+    }
     if kind != Kind::Local {
         base.deployments = deployment::deployments(section, name.as_deref().unwrap_or(word), &base.client);
     }
@@ -161,10 +195,25 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
     Some((Backend { name: name.as_deref().unwrap_or(word).into(), models: served }, models))
 }
 
+/// What a section of an unknown kind is most like, so that its other mistakes are found at once.
+fn guess(section: &Section<'_>) -> Option<Kind> {
+    let word = section.get::<String>("kind").unwrap_or_default();
+    let near = nearest(&word, KINDS.iter().map(|(known, _)| *known));
+    let near = KINDS.iter().find(|(known, _)| Some(*known) == near).map(|(_, kind)| *kind);
+    let by_keys = || match (section.has("file"), section.has("base_url")) {
+        (true, false) => Some(Kind::Local),
+        (false, true) => Some(Kind::OpenAi),
+        _ => None,
+    };
+    near.or_else(by_keys)
+}
+
 fn base(section: &Section<'_>, kind: Kind) -> Base {
     let mut base = Base::of(kind);
     if kind == Kind::Local {
-        section.need::<PathBuf>("file", "name the model's GGUF file");
+        if !section.has("file") {
+            section.wrong("file", Wrong::new("missing", "name the model's GGUF file"));
+        }
         base.file = section.path("file").unwrap_or_default();
     } else {
         base.client = client(section);

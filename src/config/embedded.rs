@@ -35,7 +35,9 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         resumes_tools: false,
         stops_billing: true,
     };
-    let served = Served { name, source: Source::Embedded(manner()), deployments: Vec::new() };
+    let (upstream, possible) = (name.to_string(), vec![Class::Inline]);
+    let (source, deployments) = (Source::Embedded(manner()), Vec::new());
+    let served = Served { name, upstream, host: None, possible, source, deployments };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
     (backend, vec![Declared { kind: Kind::Local, served, model, line: None }])
 }

@@ -15,6 +15,10 @@ use super::reader::{Document, Section};
 use super::route::Models;
 use super::tariff;
 
+/// The keys that models of only some kinds have.
+const OF_SOME: [&str; 7] =
+    ["efforts", "upstream", "start_tag", "end_tag", "starts_in_thinking", "thoughts_back", "hand_off"];
+
 /// A model as its backend declares it.
 #[derive(Debug, Clone)]
 pub(super) struct Declared {
@@ -96,9 +100,19 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         resumes_tools: false,
         stops_billing: class != Class::Effort,
     };
-    let deployments = base.deployments.clone();
-    let served = Served { name: model.name.clone(), source: source(name, base), deployments };
-    Declared { kind: base.kind, served, model, line }
+    Declared {
+        kind: base.kind,
+        served: Served {
+            name: model.name.clone(),
+            upstream: name.to_owned(),
+            host: base.host(),
+            possible: classes.to_vec(),
+            source: source(name, base),
+            deployments: base.deployments.clone(),
+        },
+        model,
+        line,
+    }
 }
 
 fn source(name: &str, base: &Base) -> Source {
@@ -125,11 +139,15 @@ fn source(name: &str, base: &Base) -> Source {
 fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Declared> {
     let name = section.need::<String>("name", "write the name that callers use");
     let line = section.line_of("name");
+    if base.is_guess {
+        section.allow(&OF_SOME);
+    }
     let called = name.as_deref().unwrap_or_default();
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
+    declared.served.upstream = upstream.unwrap_or_else(|| called.to_owned());
     if let Source::OpenAi(settings) = &mut declared.served.source {
-        settings.model = upstream.unwrap_or(called.to_owned());
+        settings.model.clone_from(&declared.served.upstream);
     }
     apply(section, &mut declared);
     check(section, &declared.model);

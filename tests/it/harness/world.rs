@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use serde_json::Value;
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
@@ -95,6 +96,8 @@ pub(crate) struct World {
     pub(crate) answers: Arc<MemoryAnswers>,
     pub(crate) client: reqwest::Client,
     gateway: Gateway,
+    /// What the server serves, for callers of its futures.
+    pub(crate) api: Router,
     tasks: Tasks,
 }
 
@@ -182,9 +185,10 @@ impl World {
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());
         let server = Server::new(http, metrics.clone(), tasks.clone());
-        tasks.spawn(server.serve(bound, http::api(&Arc::new(service))));
+        let api = http::api(&Arc::new(service));
+        tasks.spawn(server.serve(bound, api.clone()));
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        World { base, ledger, metrics, answers, client, gateway: inside, tasks }
+        World { base, ledger, metrics, answers, client, gateway: inside, api, tasks }
     }
 
     /// One model, open to everybody.
@@ -234,6 +238,17 @@ impl World {
     pub(crate) fn in_flight(&self, model: &str, target: &str) -> i64 {
         self.gateway.show_fleets();
         self.metrics.backends.in_flight.with_label_values(&[model, target]).get()
+    }
+
+    /// Waits until so many requests for a model are in flight or were refused.
+    pub(crate) async fn decided(&self, model: &str, count: u64) {
+        let refused = self.metrics.requests.total.with_label_values(&[model, "none", "refused"]);
+        let all = async {
+            while u64::try_from(self.ledger.open_reservations()).unwrap() + refused.get() < count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), all).await.expect("all are decided");
     }
 
     /// Waits until nothing is reserved any more.
