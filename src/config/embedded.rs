@@ -37,7 +37,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
     };
     let (upstream, possible) = (name.to_string(), vec![Class::Inline]);
     let (source, deployments) = (Source::Embedded(manner()), Vec::new());
-    let served = Served { name, upstream, host: None, possible, source, deployments };
+    let served = Served { name, kind: None, upstream, host: None, possible, source, deployments };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
     (backend, vec![Declared { kind: Kind::Local, served, model, line: None }])
 }
