@@ -42,7 +42,7 @@ impl Fleet {
         settings: Settings,
         seed: u64,
     ) -> Arc<Fleet> {
-        debug_assert!(!targets.is_empty(), "a model has a target");
+        assert!(!targets.is_empty(), "whoever declares a model says where it is served");
         for target in &targets {
             // A series that begins when it first rises hides that rise from an alert.
             for cause in [Cause::Failures, Cause::Rate, Cause::Credential] {

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece};
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Retry};
 use crate::catalog::Conditions;
 use crate::chat::{Embedding, Request};
 use crate::units::Tokens;
@@ -133,8 +133,9 @@ impl Watch {
     }
 
     fn fails(&mut self, failure: &Failure) {
-        // What is wrong with a request says nothing of the target.
-        if self.stage != Stage::Over && failure.fault != Fault::Caller {
+        // What is wrong with a request says nothing of the target: nobody is to take it away from others.
+        let harms = failure.fault != Fault::Caller && failure.retry > Retry::Never;
+        if self.stage != Stage::Over && harms {
             self.fleet.failed(self.place, &self.probe, failure);
         }
         self.stage = Stage::Over;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
-use crate::backend::{Failure, Fault};
+use crate::backend::{Failure, Fault, Retry};
 use crate::units::Timestamp;
 
 /// The most characters of an upstream's own words that are kept.
@@ -97,6 +97,8 @@ impl Said {
         match status {
             // Some upstreams say 400 to a bad key, and 429 to an empty account.
             400..=499 if self.is_ours() => refused(Fault::Credential, ": it refuses our key or our account"),
+            // Some refuse what the caller wrote like that, which must not cost others the model.
+            403 if self.is_about_content() => self.refusal(&refused),
             401..=403 => refused(Fault::Credential, ""),
             429 => refused(Fault::Overload, ""),
             529 => failure(Fault::Overload, ""),
@@ -119,8 +121,18 @@ impl Said {
             }
             _ if model => refused(Fault::Backend, ": it does not know the model").elsewhere(),
             Some(words) => refused(Fault::Caller, ": it refuses the request").told(words),
-            None => refused(Fault::Backend, "").elsewhere(),
+            // Whose fault it was is not known; that it is refused everywhere is likely.
+            None => Failure { retry: Retry::Never, ..refused(Fault::Backend, "") },
         }
+    }
+
+    /// True where it is about what the caller wrote.
+    fn is_about_content(&self) -> bool {
+        let said =
+            format!("{} {}", self.words, self.message.as_deref().unwrap_or_default()).to_ascii_lowercase();
+        ["moderation", "flagged", "content_filter", "content policy", "content_policy"]
+            .iter()
+            .any(|word| said.contains(word))
     }
 
     /// True where it is about our key or our account.
@@ -128,7 +140,11 @@ impl Said {
         let words =
             ["insufficient_quota", "invalid_api_key", "authentication_error", "permission", "billing"];
         let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
-        words.iter().any(|word| self.words.contains(word)) || message.contains("api key")
+        // Only at the beginning: further on it may be quoted from a request that wants to look like that.
+        let beginnings =
+            ["incorrect api key", "invalid api key", "missing api key", "no api key", "api key "];
+        words.iter().any(|word| self.words.contains(word))
+            || beginnings.iter().any(|beginning| message.starts_with(beginning))
     }
 
     fn is_context(&self) -> bool {
@@ -193,7 +209,6 @@ mod tests {
     use reqwest::header::HeaderValue;
 
     use super::*;
-    use crate::backend::Retry;
 
     const MOST: Duration = Duration::from_secs(60);
 
@@ -215,6 +230,7 @@ mod tests {
         let body = r#"{"error":{"message":"'tools' must not be empty","type":"invalid_request_error"}}"#;
         assert!(check(400, body, Fault::Caller, "'tools' must not be empty").unsent);
         check(422, r#"{"detail":"temperature too high"}"#, Fault::Caller, "temperature too high");
+        check(403, r#"{"error":"Input flagged: violence"}"#, Fault::Caller, "Input flagged: violence");
     }
 
     #[test]
@@ -235,6 +251,10 @@ mod tests {
         check(429, body, Fault::Credential, message);
         let body = r#"{"error":"Incorrect API key provided: sk-123. See https://x.ai/keys"}"#;
         check(400, body, Fault::Credential, &message.replace("429", "400"));
+        let body = r#"{"error":"API key not valid. Please pass a valid API key."}"#;
+        check(400, body, Fault::Credential, &message.replace("429", "400"));
+        let quoted = "there is no tool 'incorrect api key'";
+        check(400, &format!(r#"{{"error":"{quoted}"}}"#), Fault::Caller, quoted);
     }
 
     #[test]
@@ -277,6 +297,8 @@ mod tests {
         check(&[429], r#"{"error":{"code":"insufficient_quota"}}"#, Retry::Elsewhere);
         check(&[400], r#"{"error":{"code":"model_not_found"}}"#, Retry::Elsewhere);
         check(&[400, 413, 422], r#"{"error":"no such word"}"#, Retry::Never);
+        check(&[400, 413, 422], "", Retry::Never);
+        check(&[403], r#"{"error":{"message":"Your input was flagged by moderation"}}"#, Retry::Never);
     }
 
     #[test]
