@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use reqwest::Url;
+
 use crate::backend::Backend;
 use crate::backend::fleet::{self, Fleet, Page, Target};
 use crate::backend::local::Local;
@@ -91,10 +93,18 @@ fn fleet(
 fn watch(work: &Tasks, fleet: &Arc<Fleet>, model: &config::Served) -> Result<(), ModelError> {
     for (place, deployment) in model.deployments.iter().enumerate() {
         let Some(url) = deployment.metrics_url.clone() else { continue };
-        let page = Page { url, api_key: deployment.client.api_key.clone() };
+        // A page somewhere else gets no key.
+        let is_there = host(&url).is_some() && host(&url) == host(&deployment.client.base_url);
+        let api_key = deployment.client.api_key.clone().filter(|_| is_there);
+        let page = Page { url, api_key };
         fleet::poll(work, fleet.clone(), place, page).map_err(ModelError::Poll)?;
     }
     Ok(())
+}
+
+fn host(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
 }
 
 /// The backend of one model alone, at its first deployment.

@@ -60,11 +60,6 @@ impl Fleet {
         &self.settings
     }
 
-    /// Its targets, in order.
-    pub fn targets(&self) -> &[Target] {
-        &self.targets
-    }
-
     /// An upper bound of the prompt's tokens.
     pub fn prompt_tokens(&self, request: &Request) -> Tokens {
         let bounds = self.targets.iter().map(|target| target.backend.prompt_tokens(request));
