@@ -22,6 +22,7 @@ mod layers;
 mod llamacpp;
 mod money;
 mod operating;
+mod providers;
 mod replicas;
 mod sdk;
 mod surface;

@@ -17,8 +17,10 @@ use super::client;
 use super::{Auth, Provider, Reader, Remote, Sent, SettingsError};
 use crate::backend::{Call, Failure};
 
-/// The version of the API that is spoken here.
-const VERSION: &str = "2023-06-01";
+/// The version of the API in which `temperature`, `top_p` and `top_k` are no more.
+const VERSION: &str = "2026-10-21";
+/// The one before it, which is the only one that some others than Anthropic know.
+const VERSION_WITH_SAMPLING: &str = "2023-06-01";
 
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -59,7 +61,8 @@ pub struct Settings {
     pub off: Off,
     /// Asks for its thoughts to be shown: newer models leave them out otherwise, older ones do not know the member.
     pub asks_for_thoughts: bool,
-    /// True where it takes `temperature`, `top_p` and `top_k`, at least while it does not think.
+    /// True where it takes `temperature`, `top_p` and `top_k`, at least while it does not think: so do models up to
+    /// Claude 4.6, by the API's older version. Else the newer one is spoken, and they are left out.
     pub sampling: bool,
     /// True where the provider is to keep the prompt in its cache, which has a price.
     pub caches: bool,
@@ -105,7 +108,8 @@ impl Anthropic {
     /// When there can be no client with these settings.
     pub fn new(settings: Settings) -> Result<Anthropic, SettingsError> {
         let mut client = client::Settings { auth: Auth::Header("x-api-key"), ..settings.client.clone() };
-        client.headers.push(("anthropic-version", VERSION.to_owned()));
+        let version = if settings.sampling { VERSION_WITH_SAMPLING } else { VERSION };
+        client.headers.push(("anthropic-version", version.to_owned()));
         Remote::over(client, Messages { settings })
     }
 }
