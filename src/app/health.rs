@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const ANSWER_MAX: u64 = 4096;
 
 pub(super) fn health(file: Option<&Path>) -> ExitCode {
-    let settings = match config::load(file, &config::environment) {
+    let settings = match config::load_locally(file, &config::environment) {
         Ok(settings) => settings,
         Err(mistakes) => return fail(&mistakes),
     };

@@ -8,7 +8,9 @@ use reqwest::Url;
 use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
 use crate::backend::remote::{self, llamacpp, openai};
+use crate::catalog::{Class, Service};
 
+use super::known::Known;
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::Section;
@@ -29,6 +31,12 @@ pub struct Backend {
 pub struct Served {
     /// The name that callers use.
     pub name: Arc<str>,
+    /// The upstream's name for it.
+    pub upstream: String,
+    /// The upstream's host, where it has one.
+    pub host: Option<String>,
+    /// Every way in which its kind of backend can hold a model's thinking, the strongest first.
+    pub possible: Vec<Class>,
     /// Where its answers come from.
     pub source: Source,
 }
@@ -74,17 +82,52 @@ pub(super) enum Kind {
     LlamaCpp,
 }
 
-const KINDS: [(&str, Kind); 3] =
+pub(super) const KINDS: [(&str, Kind); 3] =
     [("openai", Kind::OpenAi), ("llamacpp", Kind::LlamaCpp), ("local", Kind::Local)];
 
 const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
 
+impl Kind {
+    /// How such a backend can hold a model's thinking, the strongest way first.
+    pub(super) fn classes(self) -> &'static [Class] {
+        match self {
+            Kind::Local => &[Class::Inline],
+            Kind::LlamaCpp => &[Class::Continue],
+            Kind::OpenAi => &[Class::Effort],
+        }
+    }
+}
+
+impl Kind {
+    /// What the models of such a backend can be asked for where nothing is said of it.
+    pub(super) fn services(self) -> &'static [Service] {
+        match self {
+            Kind::Local | Kind::LlamaCpp => &[Service::Chat, Service::Completions],
+            Kind::OpenAi => &[Service::Chat],
+        }
+    }
+}
+
+impl Base {
+    /// A backend of that kind of which nothing is said.
+    pub(super) fn of(kind: Kind) -> Base {
+        let (file, client) = (PathBuf::new(), remote::Settings::default());
+        Base { kind, file, client, limit: LimitMember::default() }
+    }
+
+    /// The host of its address.
+    pub(super) fn host(&self) -> Option<String> {
+        let url = Url::parse(&self.client.base_url).ok()?;
+        url.host_str().map(str::to_ascii_lowercase)
+    }
+}
+
 /// All backends of the file, each as the models that it declares.
-pub(super) fn backends(root: &Section<'_>) -> Vec<(Backend, Vec<Declared>)> {
+pub(super) fn backends(root: &Section<'_>, known: &Known<'_>) -> Vec<(Backend, Vec<Declared>)> {
     let mut backends: Vec<(Backend, Vec<Declared>)> = Vec::new();
     for section in root.sections("backend") {
-        let Some((backend, models)) = backend(&section) else { continue };
+        let Some((backend, models)) = backend(&section, known) else { continue };
         if backends.iter().any(|(other, _)| other.name == backend.name) {
             let what = format!("a second backend \"{}\"", backend.name);
             section.wrong("name", Wrong::new(what, "give each a name of its own"));
@@ -94,7 +137,7 @@ pub(super) fn backends(root: &Section<'_>) -> Vec<(Backend, Vec<Declared>)> {
     backends
 }
 
-fn backend(section: &Section<'_>) -> Option<(Backend, Vec<Declared>)> {
+fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Declared>)> {
     let kind = if section.has("kind") { section.word("kind", &KINDS) } else { Some(Kind::OpenAi) };
     let Some(kind) = kind else {
         // Without a kind it is not known which keys are right, so none of them is called wrong.
@@ -104,18 +147,13 @@ fn backend(section: &Section<'_>) -> Option<(Backend, Vec<Declared>)> {
     let word = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
     let name = section.get::<String>("name");
     let base = base(section, kind);
-    let models = model::declared(section, &base);
+    let models = model::declared(section, &base, known);
     let served = models.iter().map(|declared| declared.served.clone()).collect();
     Some((Backend { name: name.as_deref().unwrap_or(word).into(), models: served }, models))
 }
 
 fn base(section: &Section<'_>, kind: Kind) -> Base {
-    let mut base = Base {
-        kind,
-        file: PathBuf::new(),
-        client: remote::Settings::default(),
-        limit: LimitMember::default(),
-    };
+    let mut base = Base::of(kind);
     if kind == Kind::Local {
         section.need::<PathBuf>("file", "name the model's GGUF file");
         base.file = section.path("file").unwrap_or_default();

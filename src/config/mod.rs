@@ -12,6 +12,7 @@ mod embedded;
 mod engine;
 mod idempotency;
 mod key;
+mod known;
 mod mistake;
 mod model;
 mod nearest;
@@ -21,6 +22,7 @@ mod secret;
 mod server;
 mod source;
 mod storage;
+mod tariff;
 mod value;
 
 use std::path::{Path, PathBuf};
@@ -31,8 +33,9 @@ use crate::catalog::Catalog;
 use crate::tenant::{Declared, Tenant, Terms};
 use crate::{gateway, http};
 
+use known::Known;
 use mistake::Wrong;
-use reader::{Document, Section};
+use reader::{Document, Secrets, Section};
 
 pub use backend::{Backend, Manner, Served, Source};
 pub use mistake::{Mistake, Mistakes};
@@ -55,6 +58,8 @@ pub struct Settings {
     pub engine: crate::engine::Settings,
     /// Models and routes.
     pub catalog: Catalog,
+    /// Where what was found out about models is written down, where there is a place for it.
+    pub learned: Option<PathBuf>,
     /// What serves the models.
     pub backends: Vec<Backend>,
     /// What accounts may spend, those of the tenants included.
@@ -78,25 +83,48 @@ pub struct Settings {
 ///
 /// `env` looks up environment variables; a running server passes [`environment`].
 pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    load_with(file, env, Secrets::Needed)
+}
+
+/// The same for those who serve nobody and call no upstream: the secrets for that, the admin API's token and upstreams'
+/// keys, need not be there, and what needs them is left out.
+pub fn load_locally(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    load_with(file, env, Secrets::IfThere)
+}
+
+fn load_with(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+    secrets: Secrets,
+) -> Result<Settings, Mistakes> {
     let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
     let (text, source) = source::read(named.as_deref())?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    let document =
-        Document { text: &text, folder, env, mistakes: Default::default(), ends: Default::default() };
-    let settings = source::parse(&document).map(|table| read(&document.root(&table)));
-    finished(document, source, settings)
+    let document = Document::new(&text, folder, env, secrets);
+    let (settings, mistaken) = match source::parse(&document) {
+        None => (None, None),
+        Some(table) => {
+            let root = document.root(&table);
+            let (files, learned) = known::files(&root);
+            let documents: Vec<Document<'_>> =
+                files.iter().map(|file| Document::new(&file.text, folder, env, secrets)).collect();
+            let settings = {
+                let parsed = |document| Some((document, source::parse(document)?));
+                let trees: Vec<_> = documents.iter().filter_map(parsed).collect();
+                let known: Vec<_> = trees.iter().map(|(document, table)| document.root(table)).collect();
+                Settings { learned, ..read(&root, &Known::of(&known)) }
+            };
+            (Some(settings), known::mistaken(&files, documents))
+        }
+    };
+    let settings = finished(document, source, settings)?;
+    mistaken.map_or(Ok(settings), Err)
 }
 
 /// Keys and accounts alone, from a text in the form of the configuration: what an import takes. Models and routes that
 /// they name must be in the catalog.
 pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mistakes> {
-    let document = Document {
-        text,
-        folder: Path::new(""),
-        env: &|_| None,
-        mistakes: Default::default(),
-        ends: Default::default(),
-    };
+    let document = Document::new(text, Path::new(""), &|_| None, Secrets::Needed);
     let declared = source::parse(&document).map(|table| {
         let root = document.root(&table);
         let mut accounts = account::Accounts::read(&root);
@@ -117,14 +145,14 @@ fn finished<T>(document: Document<'_>, source: String, read: Option<T>) -> Resul
 }
 
 /// Settings as far as the document is right; what is wrong is noted in it.
-fn read(root: &Section<'_>) -> Settings {
+fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
     let http = server::http(root);
     let (engine, with_embedded) = engine::engine(root);
     let mut declared = Vec::new();
     if with_embedded {
         declared.push(embedded::embedded());
     }
-    declared.extend(backend::backends(root));
+    declared.extend(backend::backends(root, known));
     if !with_embedded && !root.has("backend") {
         let remedy = "add a [[backend]], or take embedded = false out of [engine]";
         root.wrong("engine", Wrong::new("no model to serve", remedy));
@@ -148,6 +176,7 @@ fn read(root: &Section<'_>) -> Settings {
         storage,
         engine,
         catalog,
+        learned: None,
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
         terms: accounts.into_terms(),
         webhook: alerts::webhook(root),

@@ -1,21 +1,24 @@
-//! `[[backend.model]]`: what is known about a model.
+//! `[[backend.model]]`: what is known about a model, over what its kind and the catalogue's files say of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
-use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Prices, Tariff};
-use crate::units::{Money, Price, Tokens};
+use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Service};
+use crate::units::Tokens;
 
 use super::backend::{Base, Kind, Manner, Served, Source};
+use super::known::Known;
 use super::mistake::Wrong;
 use super::reader::{Document, Section};
 use super::route::Models;
+use super::tariff;
 
 /// A model as its backend declares it.
 #[derive(Debug, Clone)]
 pub(super) struct Declared {
+    pub(super) kind: Kind,
     pub(super) served: Served,
     pub(super) model: Model,
     /// Where; none for the embedded one.
@@ -31,6 +34,9 @@ const END_TAG: &str = "</think>";
 /// The most tokens that anything here may count.
 const TOKENS_MAX: Tokens = Tokens(10_000_000);
 
+const SERVICES: [(&str, Service); 3] =
+    [("chat", Service::Chat), ("completions", Service::Completions), ("embeddings", Service::Embeddings)];
+
 const CAPABILITIES: [(&str, Capability); 4] = [
     ("tools", Capability::Tools),
     ("images", Capability::Images),
@@ -39,11 +45,13 @@ const CAPABILITIES: [(&str, Capability); 4] = [
 ];
 
 /// The models of a backend: the bare names of `models`, and each `[[backend.model]]`.
-pub(super) fn declared(backend: &Section<'_>, base: &Base) -> Vec<Declared> {
+pub(super) fn declared(backend: &Section<'_>, base: &Base, known: &Known<'_>) -> Vec<Declared> {
     let bare = backend.or("models", Vec::<String>::new());
-    let mut models: Vec<Declared> =
-        bare.iter().map(|name| usual(name, base, backend.line_of("models"))).collect();
-    models.extend(backend.sections("model").iter().filter_map(|section| declare(section, base)));
+    let mut models: Vec<Declared> = bare
+        .iter()
+        .map(|name| known.tell(usual(name, base, backend.line_of("models")), base, name))
+        .collect();
+    models.extend(backend.sections("model").iter().filter_map(|section| declare(section, base, known)));
     if models.is_empty() && !backend.has("models") && !backend.has("model") {
         let remedy = "name them, models = [\"…\"], or declare each as [[backend.model]]";
         backend.wrong("models", Wrong::new("no models", remedy));
@@ -65,23 +73,21 @@ pub(super) fn catalog<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m
 }
 
 /// What holds for a model of which only the name is known.
-fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
-    let class = match base.kind {
-        Kind::Local => Class::Inline,
-        Kind::LlamaCpp => Class::Continue,
-        Kind::OpenAi => Class::Effort,
-    };
+pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
+    let classes = base.kind.classes();
+    let class = classes.first().copied().unwrap_or(Class::Effort);
     let thinks = class != Class::Effort;
     let model = Model {
         name: name.into(),
         tariff: None,
         context: Tokens(32_768),
-        classes: vec![class],
+        classes: classes.to_vec(),
         thinking_min: Tokens::ZERO,
         thinks_always: false,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
         hand_off: hand_off(class, HAND_OFF.to_owned()),
+        services: base.kind.services().to_vec(),
         capabilities: match base.kind {
             Kind::OpenAi | Kind::LlamaCpp => vec![Capability::Penalties],
             Kind::Local => Vec::new(),
@@ -90,7 +96,18 @@ fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         resumes_tools: false,
         stops_billing: class != Class::Effort,
     };
-    Declared { served: Served { name: model.name.clone(), source: source(name, base) }, model, line }
+    Declared {
+        kind: base.kind,
+        served: Served {
+            name: model.name.clone(),
+            upstream: name.to_owned(),
+            host: base.host(),
+            possible: classes.to_vec(),
+            source: source(name, base),
+        },
+        model,
+        line,
+    }
 }
 
 fn source(name: &str, base: &Base) -> Source {
@@ -114,19 +131,41 @@ fn source(name: &str, base: &Base) -> Source {
     }
 }
 
-fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
+fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Declared> {
     let name = section.need::<String>("name", "write the name that callers use");
     let line = section.line_of("name");
-    let Declared { mut served, mut model, .. } = usual(name.as_deref().unwrap_or_default(), base, line);
-    let count = |key, least, usual| section.within(key, Tokens(least)..=TOKENS_MAX).unwrap_or(usual);
-    model.tariff = prices(section).map(Tariff::plain);
+    let called = name.as_deref().unwrap_or_default();
+    let upstream = section.get::<String>("upstream");
+    let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
+    declared.served.upstream = upstream.unwrap_or_else(|| called.to_owned());
+    if let Source::OpenAi(settings) = &mut declared.served.source {
+        settings.model.clone_from(&declared.served.upstream);
+    }
+    apply(section, &mut declared);
+    check(section, &declared.model);
+    name.map(|_| declared)
+}
+
+/// Puts what a section says in place of what was known before: an entry of the catalogue's files, or the operator's
+/// own section.
+pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }: &mut Declared) {
+    let count = |key, least, known| section.within(key, Tokens(least)..=TOKENS_MAX).unwrap_or(known);
+    tariff::apply(section, &mut model.tariff);
+    if section.has("classes") {
+        model.classes = classes(section, *kind);
+    }
     model.context = count("context", 16, model.context);
+    model.thinking_min = count("thinking_min", 0, model.thinking_min);
     model.thinking_max = count("thinking_max", 0, model.thinking_max);
     model.solution_default = count("solution_default", 1, model.solution_default);
+    if section.has("serves") {
+        model.services = section.words("serves", &SERVICES);
+    }
+    section.set("thinks_always", &mut model.thinks_always);
     section.set("stops_billing", &mut model.stops_billing);
     if section.has("capabilities") {
         model.capabilities = section.words("capabilities", &CAPABILITIES);
-        if base.kind == Kind::Local && model.capabilities.contains(&Capability::Penalties) {
+        if model.classes == [Class::Inline] && model.capabilities.contains(&Capability::Penalties) {
             let what = "the local engine takes no penalties";
             section.wrong("capabilities", Wrong::new(what, "take \"penalties\" out"));
         }
@@ -134,8 +173,9 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
     match &mut served.source {
         Source::Embedded(_) => {}
         Source::OpenAi(settings) => {
-            model.efforts = efforts(section);
-            section.set("upstream", &mut settings.model);
+            if section.has("efforts") {
+                model.efforts = efforts(section);
+            }
             section.set("start_tag", &mut settings.start_tag);
             section.set("end_tag", &mut settings.end_tag);
             section.set("starts_in_thinking", &mut settings.starts_in_thinking);
@@ -145,32 +185,40 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
             section.set("start_tag", &mut settings.start_tag);
             section.set("end_tag", &mut settings.end_tag);
             section.set("hand_off", &mut settings.hand_off);
-            model.hand_off = closing(section, &model, settings.hand_off.clone(), &settings.end_tag);
+            close(section, model, &settings.hand_off, &settings.end_tag);
         }
         Source::File(_, manner) => {
             section.set("start_tag", &mut manner.start_tag);
             section.set("end_tag", &mut manner.end_tag);
             section.set("hand_off", &mut manner.settings.hand_off);
-            model.hand_off = closing(section, &model, manner.settings.hand_off.clone(), &manner.end_tag);
+            close(section, model, &manner.settings.hand_off, &manner.end_tag);
         }
     }
     model.hand_off.overhead = count("overhead", 0, model.hand_off.overhead);
-    check(section, &model);
-    name.map(|_| Declared { served, model, line })
 }
 
-/// The hand-off that was configured, which must close the thought.
-fn closing(section: &Section<'_>, model: &Model, text: String, end_tag: &str) -> HandOff {
+/// The ways in which its thinking is held, the strongest first, whatever their order here.
+fn classes(section: &Section<'_>, kind: Kind) -> Vec<Class> {
+    let words: Vec<(&str, Class)> = kind.classes().iter().map(|class| (class.word(), *class)).collect();
+    let mut classes = section.words("classes", &words);
+    if classes.is_empty() {
+        section.wrong("classes", Wrong::new("none", "leave it out for all that this kind of backend has"));
+        return kind.classes().to_vec();
+    }
+    classes.sort_unstable_by(|one, other| other.cmp(one));
+    classes
+}
+
+/// Takes the hand-off where one is configured, which must close the thought.
+fn close(section: &Section<'_>, model: &mut Model, text: &str, end_tag: &str) {
     if !text.contains(end_tag) {
         let remedy = format!("write \"{end_tag}\" where the thought is to end");
         section.wrong("hand_off", Wrong::new("does not close the thought", remedy));
     }
-    hand_off(base_class(model), text)
-}
-
-/// The strongest way to hold its thinking.
-fn base_class(model: &Model) -> Class {
-    model.classes.first().copied().unwrap_or(Class::Effort)
+    if section.has("hand_off") {
+        let class = model.classes.first().copied().unwrap_or(Class::Effort);
+        model.hand_off = hand_off(class, text.to_owned());
+    }
 }
 
 /// A token is one byte at least, so the hand-off's bytes bound its tokens; both tags and the end-of-text token
@@ -183,18 +231,6 @@ fn hand_off(class: Class, text: String) -> HandOff {
             HandOff { text, overhead }
         }
     }
-}
-
-fn prices(section: &Section<'_>) -> Option<Prices> {
-    let price = |key| section.get::<Money>(key).map(|per_million_tokens| Price { per_million_tokens });
-    let (input, output) = (price("price_input"), price("price_output"));
-    let missing = match (section.has("price_input"), section.has("price_output")) {
-        (true, false) => "price_output",
-        (false, true) => "price_input",
-        _ => return Some(Prices { input: input?, output: output? }),
-    };
-    section.wrong(missing, Wrong::new("missing beside the other price", "a price of \"0\" is a price"));
-    None
 }
 
 fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
@@ -221,6 +257,19 @@ fn check(section: &Section<'_>, model: &Model) {
             "thought, hand-off and answer take {needed}: raise it, or lower thinking_max or solution_default"
         );
         section.wrong("context", Wrong::new(what, remedy));
+    }
+    if model.thinking_min > model.thinking_max && model.thinking_max > Tokens::ZERO {
+        let what = format!("{} is more than thinking_max", model.thinking_min);
+        section.wrong("thinking_min", Wrong::new(what, format!("write at most {}", model.thinking_max)));
+    }
+    let too_long =
+        |level: &&EffortLevel| level.usual > model.thinking_max && model.thinking_max > Tokens::ZERO;
+    if let Some(level) = model.efforts.iter().find(too_long) {
+        let what = format!("\"{}\" usually thinks more than thinking_max", level.word);
+        section.wrong(
+            "efforts",
+            Wrong::new(what, format!("{} is the most; lower it or raise that", model.thinking_max)),
+        );
     }
     if !model.efforts.is_empty() && model.thinking_max == Tokens::ZERO {
         let remedy = "write the most that it can think, in tokens";

@@ -64,6 +64,82 @@ fn with_examples() -> String {
     taken.collect::<Vec<_>>().join("\n")
 }
 
+/// What a catalogue's file says, for an upstream's model of that name.
+fn known(file: &str, base_url: &str, name: &str) -> crate::catalog::Model {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("own.toml"), file).unwrap();
+    let text = format!(
+        "[catalog]\nfile = \"own.toml\"\n[[backend]]\nbase_url = \"{base_url}\"\nmodels = [\"{name}\"]\n"
+    );
+    std::fs::write(folder.path().join("stint.toml"), text).unwrap();
+    let settings = load(Some(&folder.path().join("stint.toml")), &env).unwrap();
+    settings.catalog.models[name].as_ref().clone()
+}
+
+const CATALOGUE: &str = r#"
+version = "2026-11-21"
+[[model]]
+match = ["big-1*"]
+context = 100000
+price_input = "2"
+price_output = "8"
+price_cache_read = "0.2"
+long_context = { above = 50000, price_input = "4", price_output = "12" }
+hosts = ["example.com"]
+[[model]]
+match = ["big-*"]
+context = 50000
+thinking_max = 4096
+efforts = [{ word = "low", usual = 100 }]
+"#;
+
+#[test]
+fn what_is_known_of_a_model_holds_where_nothing_else_is_said() {
+    let model = known(CATALOGUE, "https://api.example.com/v1", "big-1-mini");
+    assert_eq!(
+        (model.context, model.thinking_max),
+        (Tokens(100_000), Tokens(4096)),
+        "more letters count for more"
+    );
+    let tariff = model.tariff.unwrap();
+    assert_eq!(tariff.rates.cache_read.per_million_tokens, "0.2".parse().unwrap());
+    let (above, long) = tariff.long.unwrap();
+    assert_eq!((above, long.cache_read.per_million_tokens), (Tokens(50_000), "0.4".parse().unwrap()));
+    let elsewhere = known(CATALOGUE, "https://example.com.evil.net/v1", "big-1-mini");
+    assert_eq!((elsewhere.context, elsewhere.tariff), (Tokens(50_000), None), "prices belong to a host");
+    assert_eq!(known(CATALOGUE, "https://api.example.com/v1", "small").context, Tokens(32_768));
+}
+
+#[test]
+fn a_catalogue_with_a_mistake_is_refused_by_its_own_name_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.toml");
+    std::fs::write(&path, "version = \"1\"\n[[model]]\nmatch = [\"x\"]\nprice_inptu = \"1\"\n").unwrap();
+    std::fs::write(folder.path().join("stint.toml"), "[catalog]\nfile = \"own.toml\"\n").unwrap();
+    let mistakes = load(Some(&folder.path().join("stint.toml")), &env).map(drop).unwrap_err();
+    assert_eq!(mistakes.source, path.display().to_string());
+    assert_eq!(
+        mistakes.list[0].to_string(),
+        "line 4: model.price_inptu: unknown key; did you mean price_input?"
+    );
+}
+
+#[test]
+fn what_was_found_out_goes_before_the_catalogue_and_after_the_operator() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("own.toml", CATALOGUE);
+    write("learned.toml", "version = \"1\"\n[[model]]\nmatch = [\"big-2\", \"big-3\"]\ncontext = 7000\n");
+    let model = "[[backend.model]]\nname = \"big-3\"\ncontext = 8000\n";
+    let text = format!(
+        "[catalog]\nfile = \"own.toml\"\nlearned = \"learned.toml\"\n[[backend]]\nbase_url = \"http://h\"\nmodels = [\"big-2\"]\n{model}"
+    );
+    write("stint.toml", &text);
+    let settings = load(Some(&folder.path().join("stint.toml")), &env).unwrap();
+    let context = |name: &str| settings.catalog.models[name].context;
+    assert_eq!((context("big-2"), context("big-3")), (Tokens(7000), Tokens(8000)));
+}
+
 #[test]
 fn without_a_file_the_embedded_model_serves_on_loopback() {
     let settings = load(None, &env).unwrap();
@@ -268,6 +344,20 @@ fn the_environment_goes_before_the_file() {
     assert_eq!(settings.http.listen.port(), 9999);
     assert_eq!(kept_in(&settings), Path::new("/data/ledger.db"));
     assert_eq!(settings.log.filter, "debug");
+}
+
+/// Whoever only looks at what is kept needs the ledger's address, and no secret of a server's.
+#[test]
+fn who_serves_nobody_needs_no_secrets_for_it() {
+    let text = "[admin]\ntoken_env = 'NOT_THERE'\n[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n\
+                api_key_file = '/not/there'\nmodels = ['m']\n";
+    assert_eq!(load_text(text).map(drop).unwrap_err().list.len(), 2);
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let settings = load_locally(Some(file.path()), &env).unwrap();
+    assert!(settings.admin.is_none());
+    file.write_all(b"[ledger]\nurl_env = 'NOT_THERE'\n").unwrap();
+    assert_eq!(load_locally(Some(file.path()), &env).map(drop).unwrap_err().list.len(), 1);
 }
 
 #[test]

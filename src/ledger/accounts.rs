@@ -17,8 +17,8 @@ use super::tally::{Slice, Tally};
 use super::tree::{Place, Tree};
 use super::wish::Wish;
 use super::{
-    About, AccountId, Amounts, Entry, How, LedgerError, Line, Need, Refused, SettlementDetail, Spent, Totals,
-    Warning,
+    About, AccountId, Amounts, Dispatched, Entry, How, LedgerError, Line, Need, Refused, SettlementDetail,
+    Spent, Totals, Warning,
 };
 
 /// What is to be set aside, for whom and until when.
@@ -173,6 +173,17 @@ impl Accounts {
             let place = self.tree.place(&one.account);
             self.tree.lineage(place, |account| account.recover(one, windows, now));
         }
+    }
+
+    /// Counts what the journal says is set aside, whatever the limits say.
+    pub(super) fn adopt(&mut self, row: &Dispatched, now: Timestamp) {
+        let (now, place) = (self.tick(now), self.tree.place(&row.account));
+        let Dispatched { account: own, about, held: more, admitted, .. } = row;
+        let wish = Wish { own, before: None, about, more: *more, admitted: *admitted };
+        self.tree.lineage(place, |account| {
+            account.roll(now);
+            account.reserve(&wish);
+        });
     }
 
     /// Sets the worst case aside under every limit of the account and its ancestors, or under none. Says which

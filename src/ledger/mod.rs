@@ -50,6 +50,7 @@ pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Order, Purse}
 pub use ledger::Ledger;
 pub use memory::MemoryJournal;
 pub use open::Closed;
+pub use recover::standing;
 pub use reservation::{Receipt, Reservation, Settling};
 pub use seal::{Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Sums};
 pub use settings::{LedgerStats, Observer, Settings};

@@ -1,7 +1,9 @@
 //! What was used, for those who pay; and the books in an operator's hands.
 
+mod desk;
+mod server;
+
 use std::collections::BTreeMap;
-use std::process::Output;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +12,8 @@ use stint::backend::scripted::{Play, Scripted};
 use stint::catalog::Class;
 use stint::units::{Money, Tokens};
 
-use crate::harness::{Folder, Process, World, model, tenant};
+use crate::harness::{Process, World, model, tenant};
+use desk::Desk;
 
 fn question(model: &str) -> Value {
     json!({
@@ -105,31 +108,6 @@ async fn a_parameter_of_usage_that_is_wrong_is_named() {
     }
 }
 
-fn keyed() -> Folder {
-    let hash = stint::tenant::hash_key("sk-test");
-    Folder::new(&format!(
-        "[[key]]\nname = \"test\"\nhash = \"{hash}\"\nlimits = [{{ money = \"5\", per = \"total\" }}]\n"
-    ))
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// Runs a verb of the ledger to its good end; gives back what it printed.
-fn ledger(folder: &Folder, arguments: &[&str]) -> String {
-    let output = folder.stint("ledger").args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Runs a verb that must fail.
-fn refused(folder: &Folder, arguments: &[&str]) -> String {
-    let output = folder.stint("ledger").args(arguments).output().unwrap();
-    assert!(!output.status.success(), "{arguments:?}: {}", text(&output));
-    text(&output)
-}
-
 /// The columns of a file without quotes in it, by name.
 fn columns(csv: &str) -> BTreeMap<String, Vec<String>> {
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -146,22 +124,25 @@ async fn spent(process: &Process) -> u64 {
 }
 
 /// The sum of an export is what balances and `/v1/usage` say, to the last nano-dollar, sealed or not.
-#[tokio::test]
-async fn an_export_comes_to_what_the_ledger_says() {
-    let folder = keyed();
+async fn an_export_comes_to_the_balances(desk: &Desk) {
     let check = async |process: &Process| {
         let spent = spent(process).await;
-        let columns = columns(&ledger(&folder, &["export"]));
+        let columns = columns(&desk.ledger(&["export"]));
         let exported: u64 = columns["spent_usd"].iter().map(|text| text.parse::<Money>().unwrap().0).sum();
         let page = process.get("sk-test", "/v1/usage?group_by=model&from=2026-01-01").await.good();
         assert_eq!((exported, money(&page["data"][0]["spent_usd"])), (spent, spent));
         assert_eq!(page["data"][0]["requests"], columns["request"].len());
-        let table = folder.stint("usage").args(["--by", "key,model"]).output().unwrap();
-        assert!(text(&table).contains(&Money(spent).to_string()), "{}", text(&table));
+        let table = desk.run("usage", &["--by", "key,model"]);
+        assert!(table.contains(&Money(spent).to_string()), "{table}");
         assert_eq!(columns["outcome"].len(), columns["request"].len());
         spent
     };
-    let mut process = folder.serve();
+    for told in
+        [desk.refused("ledger", &["verify"]), desk.refused("usage", &[]), desk.refused("ledger", &["seal"])]
+    {
+        assert!(told.contains("there are no books at"), "{told}");
+    }
+    let mut process = desk.serve();
     for budget in [0, 8, 60] {
         let body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "What is 12+34*2?" }],
                            "budget": { "thinking_tokens": budget, "solution_tokens": 12 } });
@@ -169,15 +150,34 @@ async fn an_export_comes_to_what_the_ledger_says() {
     }
     let before = check(&process).await;
     assert!(before > 0);
-    assert!(refused(&folder, &["seal"]).contains("another stint process"));
-    process.signal("TERM");
-    assert!(process.ended(Duration::from_secs(10)).success());
-    assert!(ledger(&folder, &["seal"]).starts_with("seal 1: 3 resolutions"));
-    assert!(ledger(&folder, &["verify"]).contains("the books are right"));
-    let process = folder.serve();
+    if desk.url.is_none() {
+        assert!(desk.refused("ledger", &["seal"]).contains("another stint process"));
+        process.signal("TERM");
+        assert!(process.ended(Duration::from_secs(10)).success());
+    }
+    assert!(desk.ledger(&["seal"]).starts_with("seal 1: 3 resolutions"));
+    assert!(desk.ledger(&["seal"]).contains("everything is sealed already"));
+    assert!(desk.ledger(&["verify"]).contains("the books are right"));
+    if desk.url.is_some() {
+        assert_eq!(check(&process).await, before);
+        process.signal("TERM");
+        assert!(process.ended(Duration::from_secs(10)).success());
+    }
+    let process = desk.serve();
     assert_eq!(check(&process).await, before);
     process.ask("sk-test", &question("reasoner")).await.good();
     assert!(check(&process).await > before, "what is sealed and what is not");
+    assert!(desk.ledger(&["verify"]).contains("; 1 seals cover 3; 0 open"));
+}
+
+#[tokio::test]
+async fn an_export_comes_to_what_the_ledger_says() {
+    an_export_comes_to_the_balances(&Desk::file()).await;
+}
+
+#[tokio::test]
+async fn an_export_of_postgres_comes_to_what_the_ledger_says() {
+    an_export_comes_to_the_balances(&Desk::server()).await;
 }
 
 /// Asks until it is stopped.
@@ -190,21 +190,21 @@ async fn load(process: Arc<Process>, stop: tokio_util::sync::CancellationToken) 
 /// CR-14: a backup that is taken under load is right, and what is restored from it starts.
 #[tokio::test]
 async fn a_backup_taken_under_load_is_right_and_starts() {
-    let (folder, other) = (keyed(), keyed());
-    let backup = folder.path().join("backup.db");
-    let backup = backup.to_str().unwrap();
-    let process = Arc::new(folder.serve());
+    let (desk, other) = (Desk::file(), Desk::file());
+    let backup = &desk.path("backup.db");
+    let process = Arc::new(desk.serve());
     let stop = tokio_util::sync::CancellationToken::new();
     let callers: Vec<_> = (0..4).map(|_| tokio::spawn(load(process.clone(), stop.clone()))).collect();
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let folder = tokio::task::spawn_blocking({
+    let desk = tokio::task::spawn_blocking({
         let backup = backup.to_owned();
         move || {
-            assert!(ledger(&folder, &["backup", &backup]).contains("the books are right"));
-            assert!(ledger(&folder, &["verify"]).contains("the books are right"));
-            assert!(refused(&folder, &["backup", &backup]).contains("no such file"));
-            assert!(refused(&folder, &["restore", &backup, "--force"]).contains("another stint process"));
-            folder
+            assert!(desk.ledger(&["backup", &backup]).contains("the books are right"));
+            assert!(desk.ledger(&["verify"]).contains("the books are right"));
+            assert!(desk.refused("ledger", &["backup", &backup]).contains("no such file"));
+            let refused = desk.refused("ledger", &["restore", &backup, "--force"]);
+            assert!(refused.contains("another stint process"));
+            desk
         }
     })
     .await
@@ -215,11 +215,11 @@ async fn a_backup_taken_under_load_is_right_and_starts() {
     }
     let at_last = spent(&process).await;
     drop(process);
-    assert!(refused(&folder, &["restore", backup]).contains("--force"));
-    assert!(ledger(&other, &["restore", backup]).contains("the books are right"));
+    assert!(desk.refused("ledger", &["restore", backup]).contains("--force"));
+    assert!(other.ledger(&["restore", backup]).contains("the books are right"));
     let restored = other.serve();
     let sealed = async {
-        while !ledger(&other, &["verify"]).contains("; 1 seals cover") {
+        while !other.ledger(&["verify"]).contains("; 1 seals cover") {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };

@@ -42,7 +42,21 @@ fn settings(path: &Path) -> SqliteSettings {
 }
 
 async fn open(path: &Path) -> SqliteJournal {
-    SqliteJournal::new(Arc::new(Sqlite::open(&settings(path)).await.unwrap()))
+    SqliteJournal::new(Arc::new(patiently(async || Sqlite::open(&settings(path)).await).await))
+}
+
+/// Opens what was closed a moment ago. Another test may start a process at that moment, and until that has become another
+/// program it holds all files that were open here, locks and all.
+async fn patiently<T>(open: impl AsyncFn() -> Result<T, StorageError>) -> T {
+    let began = std::time::Instant::now();
+    loop {
+        match open().await {
+            Err(StorageError::InUse(_)) if began.elapsed() < std::time::Duration::from_secs(5) => {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 async fn refusal(path: &Path) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::ledger::conformance::{amounts, conforms, dispatched, resolved};
+use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
 use crate::ledger::{About, AccountId, Change, Dispatched, Entry, How, Journal};
 use crate::tenant::KeyStore;
@@ -36,6 +36,13 @@ async fn journal(url: &str) -> PostgresJournal {
 #[tokio::test]
 async fn the_journal_in_postgres_conforms() {
     conforms(&journal(&cluster().database()).await).await;
+}
+
+#[tokio::test]
+async fn the_journal_in_postgres_conforms_whenever_it_is_sealed() {
+    for every in 1..=3 {
+        conforms(&Sealed::every(every, journal(&cluster().database()).await)).await;
+    }
 }
 
 #[tokio::test]

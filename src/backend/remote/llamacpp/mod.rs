@@ -10,6 +10,7 @@ mod events;
 mod request;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
@@ -17,11 +18,11 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::client::{self, Client};
-use super::{SettingsError, generation};
+use super::{SettingsError, generation, wire};
 use crate::backend::pace::Pace;
-use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece, Thought};
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
 use crate::catalog::Conditions;
-use crate::chat::Request;
+use crate::chat::{Embedding, Request};
 use crate::prompt;
 use crate::prompt::tags::Splitter;
 use crate::units::Tokens;
@@ -92,6 +93,9 @@ impl LlamaCpp {
             return Err(failure.unsent().code("model_not_capable"));
         }
         match &call.part {
+            Part::Solution { solution, .. } if let Some(text) = call.request.raw() => {
+                self.go_on(&call, &text, *solution).await
+            }
             Part::Thought { thinking, .. } => self.think(&call, *thinking).await,
             // A thought stops at its tag here, so no answer has begun.
             Part::Solution { thought, solution, .. } => self.solve(&call, thought, *solution).await,
@@ -122,6 +126,14 @@ impl LlamaCpp {
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         let reader = events::Reader::solution(self.splitter(vocabulary));
         Ok(generation(events, reader, lap, self.pace.clone(), first.into_iter().collect()))
+    }
+
+    /// How a text goes on, without template or tags.
+    async fn go_on(&self, call: &Call, text: &str, solution: Tokens) -> Result<Generation, Failure> {
+        let lap = self.pace.start();
+        let body = request::solution(call, json!(text), solution, &[]);
+        let events = self.client.stream("completion", &body).await?;
+        Ok(generation(events, events::Reader::solution(None), lap, self.pace.clone(), VecDeque::new()))
     }
 
     /// What stands before the answer, and whether our hand-off is a part of it.
@@ -197,6 +209,15 @@ fn single(ids: &[u32]) -> Option<u32> {
 impl Backend for LlamaCpp {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
         async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+    }
+
+    fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
+        async move {
+            let body = wire::embedding(&ask, None);
+            let answer = self.client.json("v1/embeddings", &body).await;
+            super::embedded(answer.inspect_err(|failure| self.pace.failed(failure))?, ask.inputs.len())
+        }
+        .boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {

@@ -17,9 +17,34 @@ use crate::units::Tokens;
 pub(super) struct Reader {
     splitter: Splitter,
     ending: Option<Ending>,
-    usage: Option<Usage>,
+    counts: Counts,
     /// The tool call that a piece without an index belongs to.
     call: Option<u32>,
+}
+
+/// What an upstream has said of its own counts. They only grow, so one that is smaller than what was said before is
+/// not believed.
+#[derive(Debug, Default)]
+pub(super) struct Counts(Option<Usage>);
+
+impl Counts {
+    /// The usage of an event, where it is news.
+    pub(super) fn read(&mut self, usage: &Value) -> Option<Usage> {
+        let number = |value: Option<&Value>| value.and_then(Value::as_u64).map(Tokens);
+        let prompt = number(usage.get("prompt_tokens"))?;
+        let completion = number(usage.get("completion_tokens"))?;
+        let cached = number(usage.pointer("/prompt_tokens_details/cached_tokens"));
+        let written = number(usage.pointer("/prompt_tokens_details/cache_write_tokens"));
+        let usage = Usage {
+            prompt,
+            cache_read: cached.or(number(usage.get("prompt_cache_hit_tokens"))).unwrap_or_default(),
+            cache_write: written.unwrap_or_default(),
+            completion,
+            thinking: number(usage.pointer("/completion_tokens_details/reasoning_tokens")),
+        };
+        let is_news = self.0.is_none_or(|last| completion >= last.completion && last != usage);
+        is_news.then(|| *self.0.insert(usage))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -74,7 +99,7 @@ impl Reader {
     pub(super) fn new(settings: &Settings) -> Reader {
         let Settings { start_tag, end_tag, starts_in_thinking, .. } = settings;
         let splitter = Splitter::new(start_tag.as_str(), end_tag.as_str(), *starts_in_thinking);
-        Reader { splitter, ending: None, usage: None, call: None }
+        Reader { splitter, ending: None, counts: Counts::default(), call: None }
     }
 
     fn choice(&mut self, choice: Choice, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
@@ -138,26 +163,6 @@ impl Reader {
         }
     }
 
-    /// Counts only grow, so one that is smaller than what was said before is not believed.
-    fn count(&mut self, usage: &Value, pieces: &mut VecDeque<Piece>) {
-        let number = |value: Option<&Value>| value.and_then(Value::as_u64).map(Tokens);
-        let (Some(prompt), Some(completion)) =
-            (number(usage.get("prompt_tokens")), number(usage.get("completion_tokens")))
-        else {
-            return;
-        };
-        let thinking = number(usage.pointer("/completion_tokens_details/reasoning_tokens"));
-        let cached = number(usage.pointer("/prompt_tokens_details/cached_tokens"));
-        let cache_read = cached.or(number(usage.get("prompt_cache_hit_tokens"))).unwrap_or_default();
-        let written = number(usage.pointer("/prompt_tokens_details/cache_write_tokens"));
-        let cache_write = written.unwrap_or_default();
-        let usage = Usage { prompt, cache_read, cache_write, completion, thinking };
-        if self.usage.is_none_or(|last| completion >= last.completion && last != usage) {
-            self.usage = Some(usage);
-            pieces.push_back(Piece::Usage(usage));
-        }
-    }
-
     fn end(&mut self, ending: Ending, pieces: &mut VecDeque<Piece>) {
         pieces.extend(self.splitter.finish().into_iter().map(piece));
         pieces.push_back(Piece::End(ending));
@@ -182,7 +187,7 @@ impl crate::backend::remote::Reader for Reader {
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             self.choice(choice, pieces)?;
         }
-        self.count(&chunk.usage, pieces);
+        pieces.extend(self.counts.read(&chunk.usage).map(Piece::Usage));
         Ok(())
     }
 
@@ -193,7 +198,7 @@ impl crate::backend::remote::Reader for Reader {
     }
 }
 
-fn ending(word: &str) -> Result<Ending, Failure> {
+pub(super) fn ending(word: &str) -> Result<Ending, Failure> {
     match word {
         "length" | "max_tokens" => Ok(Ending::Limit),
         "tool_calls" | "function_call" => Ok(Ending::ToolCalls),
@@ -204,7 +209,7 @@ fn ending(word: &str) -> Result<Ending, Failure> {
 }
 
 /// Whether the end-of-text token is counted, these upstreams do not say.
-fn stop() -> Ending {
+pub(super) fn stop() -> Ending {
     Ending::Stop { tokens: Tokens::ZERO }
 }
 

@@ -5,10 +5,12 @@
 
 mod events;
 mod request;
+mod text;
 
 use super::client;
-use super::{Provider, Reader, Remote, Sent, SettingsError, no_words};
+use super::{Provider, Reader, Remote, Sent, SettingsError, no_words, wire};
 use crate::backend::{Call, Failure, Part};
+use crate::chat::{Embedding, Form};
 
 /// The member that limits everything written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -74,12 +76,23 @@ impl Provider for ChatCompletions {
         let Part::Total { effort, tokens } = &call.part else {
             return Err(no_words("this model only makes whole answers"));
         };
+        if let Some(text) = call.request.raw() {
+            let body = text::body(&self.settings.model, call, &text, *tokens);
+            return Ok(Sent { path: "completions".into(), body });
+        }
         let body = request::body(&self.settings, call, effort.as_deref(), *tokens);
         Ok(Sent { path: "chat/completions".into(), body })
     }
 
-    fn reader(&self, _: &Call) -> Box<dyn Reader> {
-        Box::new(events::Reader::new(&self.settings))
+    fn embed(&self, ask: &Embedding) -> Result<Sent, Failure> {
+        Ok(Sent { path: "embeddings".into(), body: wire::embedding(ask, Some(&self.settings.model)) })
+    }
+
+    fn reader(&self, call: &Call) -> Box<dyn Reader> {
+        match call.request.form {
+            Form::Chat => Box::new(events::Reader::new(&self.settings)),
+            Form::Text => Box::new(text::Reader::default()),
+        }
     }
 }
 
