@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::backend::Backend;
 use crate::backend::local::Local;
 use crate::backend::remote::SettingsError;
+use crate::backend::remote::anthropic::Anthropic;
+use crate::backend::remote::gemini::Gemini;
 use crate::backend::remote::llamacpp::LlamaCpp;
 use crate::backend::remote::openai::OpenAi;
+use crate::backend::remote::responses::Responses;
 use crate::config::{self, Manner, Settings, Source};
 use crate::engine::{self, Engine, EngineError, Gguf, GgufError};
 use crate::metrics::Metrics;
@@ -69,6 +72,9 @@ fn one(
     Ok(match source {
         Source::OpenAi(upstream) => Arc::new(OpenAi::new(upstream.clone())?),
         Source::LlamaCpp(upstream) => Arc::new(LlamaCpp::new(upstream.clone())?),
+        Source::Anthropic(upstream) => Arc::new(Anthropic::new(upstream.clone())?),
+        Source::Gemini(upstream) => Arc::new(Gemini::new(upstream.clone())?),
+        Source::Responses(upstream) => Arc::new(Responses::new(upstream.clone())?),
         Source::Embedded(manner) => {
             local(settings, &Loaded { name, gguf: Gguf::from_static(EMBEDDED)?, manner }, engines)?
         }

@@ -7,7 +7,7 @@ use reqwest::Url;
 
 use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
-use crate::backend::remote::{self, llamacpp, openai};
+use crate::backend::remote::{self, anthropic, gemini, llamacpp, openai, responses};
 use crate::catalog::{Class, Service};
 
 use super::known::Known;
@@ -52,6 +52,12 @@ pub enum Source {
     OpenAi(openai::Settings),
     /// A llama.cpp server, over its own `/completion`.
     LlamaCpp(llamacpp::Settings),
+    /// An upstream that speaks Anthropic's Messages.
+    Anthropic(anthropic::Settings),
+    /// An upstream that speaks Gemini's own API.
+    Gemini(gemini::Settings),
+    /// An upstream that speaks OpenAI's Responses.
+    Responses(responses::Settings),
 }
 
 /// How a local model marks its thoughts, and how it is spoken to.
@@ -80,10 +86,19 @@ pub(super) enum Kind {
     Local,
     OpenAi,
     LlamaCpp,
+    Anthropic,
+    Gemini,
+    Responses,
 }
 
-pub(super) const KINDS: [(&str, Kind); 3] =
-    [("openai", Kind::OpenAi), ("llamacpp", Kind::LlamaCpp), ("local", Kind::Local)];
+pub(super) const KINDS: [(&str, Kind); 6] = [
+    ("openai", Kind::OpenAi),
+    ("llamacpp", Kind::LlamaCpp),
+    ("local", Kind::Local),
+    ("anthropic", Kind::Anthropic),
+    ("gemini", Kind::Gemini),
+    ("responses", Kind::Responses),
+];
 
 const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
@@ -94,7 +109,18 @@ impl Kind {
         match self {
             Kind::Local => &[Class::Inline],
             Kind::LlamaCpp => &[Class::Continue],
-            Kind::OpenAi => &[Class::Effort],
+            Kind::OpenAi | Kind::Responses => &[Class::Effort],
+            Kind::Anthropic => &[Class::Native, Class::Turn, Class::Effort],
+            Kind::Gemini => &[Class::Native, Class::Effort],
+        }
+    }
+
+    /// How it does so for a model of which nothing else is known.
+    pub(super) fn usual_classes(self) -> &'static [Class] {
+        match self {
+            Kind::Anthropic => &[Class::Native, Class::Turn],
+            Kind::Gemini => &[Class::Native],
+            _ => self.classes(),
         }
     }
 }
@@ -104,7 +130,7 @@ impl Kind {
     pub(super) fn services(self) -> &'static [Service] {
         match self {
             Kind::Local | Kind::LlamaCpp => &[Service::Chat, Service::Completions],
-            Kind::OpenAi => &[Service::Chat],
+            Kind::OpenAi | Kind::Anthropic | Kind::Gemini | Kind::Responses => &[Service::Chat],
         }
     }
 }

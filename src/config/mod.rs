@@ -16,6 +16,7 @@ mod known;
 mod mistake;
 mod model;
 mod nearest;
+mod provider;
 mod reader;
 mod route;
 mod secret;

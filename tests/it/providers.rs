@@ -2,6 +2,7 @@
 //! provider was told, and that the ledger has what the provider billed.
 
 mod anthropic;
+mod configured;
 mod gemini;
 mod official;
 mod responses;

@@ -68,12 +68,17 @@ async fn a_thought_is_held_by_the_provider_and_the_books_agree_with_its_bill() {
             (message(&answer), answer.good()["budget"].clone())
         };
         assert_eq!(said["content"], "it is 51 ");
-        assert!(said["reasoning_content"].as_str().unwrap().ends_with("thinking1099 "));
+        assert!(said["reasoning_content"].as_str().unwrap().ends_with("w1099 "));
         assert_eq!(budget["enforced"], "native");
         assert_eq!(budget["thinking"]["used"], 1100, "{budget}");
         assert_eq!(budget["solution"]["used"], 3, "{budget}");
         assert_eq!(emulator.asked()[0]["max_tokens"], 1164);
         check_books(&world, &emulator).await;
+        let metrics = world.get("sk-acme", "/metrics").await.text;
+        assert!(
+            metrics.contains("stint_requests_total{") && !metrics.contains("stint_demotions_total{"),
+            "{metrics}"
+        );
     }
 }
 
@@ -145,7 +150,7 @@ async fn a_thought_is_cut_in_the_stream_and_the_answer_asked_for_in_a_new_turn()
     assert_eq!(asked[1]["thinking"], Value::Null);
     let quoted = asked[1]["messages"][0]["content"][1]["text"].as_str().unwrap().to_owned();
     let thought = message["reasoning_content"].as_str().unwrap().trim();
-    assert!(quoted.contains(thought) && thought.starts_with("thinking0 "), "{quoted}");
+    assert!(quoted.contains(thought) && thought.starts_with("w0 "), "{quoted}");
     check_bound(&world, &emulator).await;
     let cut = emulator.bills()[0];
     assert!(cut.written < 150, "it stopped soon after the cut: {cut:?}");

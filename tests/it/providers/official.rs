@@ -35,7 +35,7 @@ fn check(facts: &Value, emulator: &Emulator) {
 async fn anthropics_own_sdk_understands_the_emulated_messages() {
     let (facts, emulator) = facts(anthropic::Anthropic::default(), "tests/python/anthropic_client.py");
     check(&facts, &emulator);
-    assert!(facts["thought"].as_str().unwrap().starts_with("thinking0 thinking1 "), "{facts}");
+    assert!(facts["thought"].as_str().unwrap().starts_with("w0 w1 "), "{facts}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -83,7 +83,8 @@ impl Written {
     /// What a model writes that is let do so much.
     fn new(grant: &Grant, turn: &Turn) -> Written {
         let thinks = turn.thinks.min(grant.thinking.unwrap_or(0));
-        let thought: Vec<String> = words((0..thinks.min(grant.most)).map(|at| format!("thinking{at}")));
+        // About as many characters as a token has.
+        let thought: Vec<String> = words((0..thinks.min(grant.most)).map(|at| format!("w{at}")));
         let mut left = grant.most - thought.len() as u64;
         let all: Vec<String> = words(turn.answer.split_whitespace().map(str::to_owned));
         let answer: Vec<String> = all.iter().take(usize::try_from(left).unwrap()).cloned().collect();
