@@ -185,11 +185,11 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
     match &mut served.source {
         Source::Embedded(_) => {}
         Source::Anthropic(settings) => {
-            served.possible = provider::anthropic(section, settings, model).to_vec()
+            served.possible = provider::anthropic(section, settings, model).to_vec();
         }
         Source::Gemini(settings) => served.possible = provider::gemini(section, settings, model).to_vec(),
         Source::Responses(settings) => {
-            served.possible = provider::responses(section, settings, model).to_vec()
+            served.possible = provider::responses(section, settings, model).to_vec();
         }
         Source::OpenAi(settings) => {
             if section.has("efforts") {
