@@ -65,7 +65,7 @@ pub(super) fn watch(work: &Tasks, directory: Arc<Directory>, mut changes: Option
 /// Resolves when keys or terms may have changed; never, where nobody tells.
 async fn told(changes: &mut Option<Changes>) {
     let Some(changes) = changes else { return std::future::pending().await };
-    while let Change::Recall(_) = changes.next().await {}
+    while let Change::Recall { .. } = changes.next().await {}
 }
 
 /// The admin API's service.

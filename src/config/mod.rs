@@ -128,7 +128,7 @@ pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mis
     let document = Document::new(text, Path::new(""), &|_| None, Secrets::Needed);
     let declared = source::parse(&document).map(|table| {
         let root = document.root(&table);
-        let mut accounts = account::Accounts::read(&root);
+        let mut accounts = account::Accounts::read(&root, catalog);
         let tenants = key::tenants(&root, &mut accounts, catalog, None);
         Declared { tenants, terms: accounts.into_terms() }
     });
@@ -163,12 +163,13 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
     let routes = route::routes(root, &models);
     let catalog = Catalog { models, routes };
     let (first_key, keys_required) = key::keys(root);
-    let mut accounts = account::Accounts::read(root);
+    let mut accounts = account::Accounts::read(root, &catalog);
     let tenants = key::tenants(root, &mut accounts, &catalog, first_key.as_ref());
     key::check_open(root, http.listen, keys_required || !tenants.is_empty() || first_key.is_some());
     let listeners: Vec<_> = [Some(http.listen), http.metrics_listen].into_iter().flatten().collect();
     let admin = admin::admin(root, &listeners);
     let gateway = server::gateway(root);
+    let terms = accounts.into_terms();
     Settings {
         http,
         idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
@@ -179,7 +180,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         catalog,
         learned: None,
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
-        terms: accounts.into_terms(),
+        terms,
         webhook: alerts::webhook(root),
         tenants,
         keys_required,

@@ -16,6 +16,10 @@ use super::reader::{Document, Section};
 use super::route::Models;
 use super::tariff;
 
+/// The keys that models of only some kinds have.
+const OF_SOME: [&str; 7] =
+    ["efforts", "upstream", "start_tag", "end_tag", "starts_in_thinking", "thoughts_back", "hand_off"];
+
 /// A model as its backend declares it.
 #[derive(Debug, Clone)]
 pub(super) struct Declared {
@@ -142,6 +146,9 @@ fn source(name: &str, base: &Base) -> Source {
 fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Declared> {
     let name = section.need::<String>("name", "write the name that callers use");
     let line = section.line_of("name");
+    if base.is_guess {
+        section.allow(&OF_SOME);
+    }
     let called = name.as_deref().unwrap_or_default();
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));

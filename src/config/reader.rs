@@ -101,6 +101,13 @@ impl<'d> Section<'d> {
             .extend(self.table.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref()));
     }
 
+    /// Takes these keys for known, whoever reads them.
+    pub(super) fn allow(&self, keys: &[&'static str]) {
+        for key in keys {
+            self.entry(key);
+        }
+    }
+
     /// The document it belongs to.
     pub(super) fn document(&self) -> &'d Document<'d> {
         self.document

@@ -111,6 +111,37 @@ fn what_is_known_of_a_model_holds_where_nothing_else_is_said() {
 }
 
 #[test]
+fn what_ships_knows_the_usual_models_at_their_own_hosts() {
+    let known = |host: &str, name: &str| {
+        let model = format!("[[backend.model]]\nname = \"{name}\"\n");
+        let text = format!("[[backend]]\nbase_url = \"https://{host}/v1\"\n{model}");
+        load_text(&text).unwrap().catalog.models[name].as_ref().clone()
+    };
+    let check = |host: &str, name: &str, context: u64, prices: [&str; 2], efforts: &[&str]| {
+        let model = known(host, name);
+        let list = model.tariff.unwrap().rates.list;
+        let prices: [Money; 2] = prices.map(|price| price.parse().unwrap());
+        assert_eq!([list.input.per_million_tokens, list.output.per_million_tokens], prices, "{name}");
+        let words: Vec<&str> = model.efforts.iter().map(|level| level.word.as_str()).collect();
+        assert_eq!((model.context, &words[..]), (Tokens(context), efforts), "{name}");
+        assert_eq!(known("example.com", name).tariff, None, "{name} has a price only at its own host");
+        model
+    };
+    check("api.openai.com", "gpt-5-mini", 400_000, ["0.25", "2"], &["minimal", "low", "medium", "high"]);
+    let codex = ["low", "medium", "high"];
+    check("api.openai.com", "gpt-5.1-codex-mini", 400_000, ["0.25", "2"], &codex);
+    let sonnet = check("api.anthropic.com", "claude-sonnet-4-5-20250929", 200_000, ["3", "15"], &[]);
+    assert_eq!((sonnet.thinking_min, sonnet.thinks_always), (Tokens(1024), false));
+    let always = ["low", "medium", "high", "xhigh", "max"];
+    assert!(check("api.anthropic.com", "claude-sonnet-5-5", 1_000_000, ["2", "10"], &always).thinks_always);
+    let google = "generativelanguage.googleapis.com";
+    let pro = check(google, "gemini-2.5-pro", 1_048_576, ["1.25", "10"], &["low", "medium", "high"]);
+    assert_eq!(pro.thinking_max, Tokens(32_768));
+    assert_eq!(pro.tariff.unwrap().long.unwrap().0, Tokens(200_000));
+    check("api.deepseek.com", "deepseek-chat", 1_000_000, ["0.30", "1.20"], &[]);
+}
+
+#[test]
 fn a_catalogue_with_a_mistake_is_refused_by_its_own_name_and_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("own.toml");
@@ -261,6 +292,30 @@ fn what_still_runs_is_not_forgotten() {
     for keep in ["1h", "0s"] {
         load_text(&text(keep)).unwrap();
     }
+}
+
+#[test]
+fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
+    check(
+        "[[backend]]\nkind = 'opnai'\nbase_url = 'nowhere'\nidle_timeut = '5s'\nfile = 'x'\n[[backend.model]]\n\
+         name = 'm'\nprice_input = '1'\nhand_off = 'x'\ncontxt = 1\n[[key]]\nname = 'a'\nmodels = ['m']\n",
+        &[
+            "line 2: backend.kind: \"opnai\" is unknown; did you mean \"openai\"?",
+            "line 3: backend.base_url: not a URL: relative URL without a base; write it like \"https://api.example.com/v1\"",
+            "line 4: backend.idle_timeut: unknown key; did you mean idle_timeout?",
+            "line 6: backend.model.price_output: missing beside the other price; a price of \"0\" is a price",
+            "line 10: backend.model.contxt: unknown key; did you mean context?",
+            "line 11: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
+        ],
+    );
+    check(
+        "[[backend]]\nkind = 'gguf'\nfile = 3\nmodels = ['m']\n",
+        &[
+            "line 2: backend.kind: \"gguf\" is unknown; write \"openai\" or \"llamacpp\" or \"local\" or \"anthropic\" \
+             or \"gemini\" or \"responses\"",
+            "line 3: backend.file: a whole number in place of text; put it in quotes",
+        ],
+    );
 }
 
 #[test]

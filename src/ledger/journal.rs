@@ -113,7 +113,7 @@ pub struct SettlementDetail {
     pub overhead: Tokens,
     /// Solution tokens.
     pub solution: Tokens,
-    /// Output tokens that were not delivered.
+    /// Output tokens that were not delivered, thoughts apart: those are counted with all thoughts.
     pub other: Tokens,
     /// How it ended, in one word.
     pub outcome: std::borrow::Cow<'static, str>,

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::Class;
-use stint::units::{Money, Tokens};
+use stint::backend::{Failure, Fault};
+use stint::catalog::{Class, Model, Prices, Tariff};
+use stint::units::{Money, Price, Tokens};
 
 use crate::harness::{Process, World, model, tenant};
 use desk::Desk;
@@ -46,6 +47,7 @@ fn money(value: &Value) -> u64 {
     value.as_str().unwrap().parse::<Money>().unwrap().0
 }
 
+/// AU-05
 #[tokio::test]
 async fn a_key_sees_what_it_used_and_what_is_below_it_and_nothing_else() {
     let world = asked().await;
@@ -91,6 +93,105 @@ async fn pages_of_usage_come_to_the_whole() {
     }
     assert_eq!(keys, ["acme", "acme/alice"]);
     assert_eq!(spent, world.account("acme").spent.money.0);
+}
+
+/// What an answer says that was used, and what the ledger says of it: (prompt, all tokens) each.
+async fn counted(world: &World, body: &Value) -> [(u64, u64); 2] {
+    let line = async || world.get("sk-key", "/v1/usage").await.good()["data"][0].clone();
+    let tokens = |line: &Value, columns: &[&str]| -> u64 {
+        columns.iter().map(|column| line[format!("{column}_tokens")].as_u64().unwrap_or(0)).sum()
+    };
+    let all = ["prompt", "thinking", "solution", "overhead", "other"];
+    let before = line().await;
+    let answer = world.ask("sk-key", body).await.good();
+    let after = line().await;
+    let number = |value: &Value| value.as_u64().unwrap();
+    let told = (
+        number(&answer["usage"]["prompt_tokens"]),
+        number(&answer["usage"]["total_tokens"]) + number(&answer["budget"]["other"]["tokens"]),
+    );
+    let added = |columns: &[&str]| tokens(&after, columns) - tokens(&before, columns);
+    [told, (added(&["prompt"]), added(&all))]
+}
+
+#[tokio::test]
+async fn the_books_have_what_was_billed_and_answers_say_how_much_of_it_is_theirs() {
+    let play = || Play::new().thinks(20).answers("3").answers_when_cut("2");
+    let scripts = [
+        Scripted::always(play()),
+        Scripted::always(play()),
+        Scripted::in_turn(vec![Play::new().thinks(2000).hides_thoughts(), play()]),
+    ];
+    let classes = [Class::Inline, Class::Continue, Class::Effort];
+    let models = ["inline", "continue", "effort"].into_iter().zip(classes).zip(scripts);
+    let models =
+        models.map(|((name, class), script)| (model(name, class), Arc::new(script.reading(Tokens(75)))));
+    let world = World::new(models.collect(), vec![tenant("key", 1_000_000_000)]).await;
+    let ask = |model: &str, n: u64, thinking: u64| {
+        let budget = json!({ "thinking_tokens": thinking, "solution_tokens": 12 });
+        json!({ "model": model, "n": n, "messages": [{ "role": "user", "content": "What is 1+2?" }], "budget": budget })
+    };
+    assert_eq!(counted(&world, &ask("inline", 1, 30)).await, [(75, 75 + 20 + 2 + 1); 2]);
+    let each = 75 + 20 + 2 + 1;
+    assert_eq!(counted(&world, &ask("inline", 8, 30)).await, [(75, 8 * each), (8 * 75, 8 * each)]);
+    for (name, n) in [("continue", 1), ("continue", 3), ("effort", 1)] {
+        let [told, billed] = counted(&world, &ask(name, n, 8)).await;
+        assert_eq!((told.0, told.1), (75, billed.1), "{name}: all that was billed");
+        assert!(billed.0 > n * 75, "{name}: a prompt was read again");
+    }
+}
+
+#[tokio::test]
+async fn the_books_have_what_was_given_up_for_another_model() {
+    let gone = Play::new().thinks(20).breaks_after(0, Failure::new(Fault::Backend, "gone"));
+    let there = Play::new().thinks(20).answers("3");
+    let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
+    let priced = |name: &str, nanos| {
+        let prices = Some(Prices { input: price(nanos), output: price(nanos) });
+        Model { tariff: prices.map(Tariff::plain), ..model(name, Class::Inline) }
+    };
+    let models = [(priced("cheap", 1), gone), (priced("dear", 2), there)];
+    let models = models.map(|(model, play)| (model, Arc::new(Scripted::always(play).reading(Tokens(75)))));
+    let world = World::new(models.into(), vec![tenant("key", 1_000_000_000)]).await;
+    let body = json!({ "model": "auto", "messages": [{ "role": "user", "content": "What is 1+2?" }],
+                       "budget": { "thinking_tokens": 30, "solution_tokens": 12 } });
+    world.ask("sk-key", &body).await.good();
+    let [told, billed] = counted(&world, &body).await;
+    assert_eq!((told, billed), ((75, 2 * 75 + 20 + 2 + 1), (2 * 75, 2 * 75 + 20 + 2 + 1)));
+}
+
+/// AU-05, AU-04: a cursor and the parameters choose among a key's own lines, whoever wrote them; what is another's is
+/// answered like what is not there.
+#[tokio::test]
+async fn no_cursor_and_no_parameter_leads_to_lines_of_another() {
+    let world = asked().await;
+    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    for group in [
+        "[0,\"\",\"\"]",
+        "[0,\"acme\",\"\"]",
+        "[0,\"acme/alice\",\"m\"]",
+        "[-9,\"oth\",\"\"]",
+        "[0,\"%\",\"_\"]",
+    ] {
+        for by in ["key", "key,model", "day,key", "model"] {
+            let path = format!("/v1/usage?group_by={by}&after={}", hex(group));
+            let page = world.get("sk-other", &path).await.good();
+            let lines = page["data"].as_array().unwrap();
+            let theirs = |line: &&Value| line["key"].as_str().is_some_and(|key| key != "other");
+            assert_eq!(lines.iter().find(theirs), None, "{group} by {by}");
+            let requests: u64 = lines.iter().map(|line| line["requests"].as_u64().unwrap()).sum();
+            assert!(requests <= 1, "{page}");
+        }
+    }
+    for parameter in ["account", "key", "tenant", "user", "order", "sort"] {
+        let mut said = Vec::new();
+        for value in ["acme", "nobody", "other"] {
+            let answer = world.get("sk-other", &format!("/v1/usage?{parameter}={value}")).await;
+            assert_eq!(answer.status, 400);
+            said.push(answer.text);
+        }
+        assert!(said.iter().all(|text| *text == said[0]), "{said:?}");
+    }
 }
 
 #[tokio::test]

@@ -210,7 +210,7 @@ impl Probe {
             let outcome = ask(&self.backend, &self.model, &attempt, question).await?;
             self.calls += 1;
             let cost = self.model.tariff.map(|tariff| outcome.spent.cost(&tariff));
-            self.spent = self.spent + cost.unwrap_or(Money::ZERO);
+            self.spent += cost.unwrap_or(Money::ZERO);
             outcomes.push(outcome);
         }
         Ok(outcomes)

@@ -45,7 +45,7 @@ pub(super) async fn set(
 ) -> Result<Response, Problem> {
     let account = parse(&path)?;
     let mut fields = body::fields(request, &admin.settings).await?;
-    let terms = read::terms(&mut fields)?;
+    let terms = read::terms(&mut fields, &admin.catalog)?;
     fields.end()?;
     admin.directory.set_terms(&account, &terms).await?;
     tracing::info!(%account, "set an account's terms");

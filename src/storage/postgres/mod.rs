@@ -8,6 +8,7 @@ mod burial;
 mod changes;
 mod journal;
 mod keys;
+mod opening;
 mod purses;
 mod records;
 mod restore;
@@ -24,7 +25,6 @@ use std::time::Duration;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::postgres::{PgPool, PgPoolOptions};
 use sqlx::{PgConnection, SqlSafeStr};
-use tokio::sync::Mutex;
 
 pub(super) use address::Address;
 pub use answers::PostgresAnswers;
@@ -62,6 +62,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (2, "keys", include_str!("../../../migrations/postgres/0002_keys.sql")),
     (3, "idempotency", include_str!("../../../migrations/postgres/0003_idempotency.sql")),
     (4, "seals", include_str!("../../../migrations/postgres/0004_seals.sql")),
+    (5, "bank_clock", include_str!("../../../migrations/postgres/0005_bank_clock.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.
@@ -73,8 +74,6 @@ pub struct Postgres {
     lease: Duration,
     /// When the purses were last looked at that have changed, in microseconds since 1970.
     heard: AtomicI64,
-    /// What the bank itself listens to.
-    changes: Mutex<Option<Changes>>,
 }
 
 impl Postgres {
@@ -87,13 +86,7 @@ impl Postgres {
         // A connection that died is found by the statement that fails on it, and that is tried again.
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(CONNECT_MAX);
         let pool = pool.test_before_acquire(false).connect_lazy_with(options);
-        Ok(Postgres {
-            pool,
-            place,
-            lease: settings.lease,
-            heard: AtomicI64::new(0),
-            changes: Mutex::default(),
-        })
+        Ok(Postgres { pool, place, lease: settings.lease, heard: AtomicI64::new(0) })
     }
 
     /// The database's clock.

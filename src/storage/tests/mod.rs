@@ -1,6 +1,7 @@
 //! The journal on disk.
 
 mod books;
+mod cancel;
 #[path = "../../../tests/postgres/cluster.rs"]
 mod cluster;
 mod crash;
@@ -153,6 +154,7 @@ async fn ends_within<T>(mut future: impl Future<Output = T> + Unpin, polls_max: 
     .await
 }
 
+/// CR-13, for one commit.
 #[tokio::test]
 async fn a_commit_that_is_broken_off_leaves_nothing_and_the_next_one_works() {
     let folder = tempfile::tempdir().unwrap();
@@ -169,6 +171,7 @@ async fn a_commit_that_is_broken_off_leaves_nothing_and_the_next_one_works() {
     }
 }
 
+/// CR-08
 #[tokio::test]
 async fn a_second_process_on_the_same_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
-use crate::ledger::{About, AccountId, Change, Dispatched, Entry, How, Journal};
+use crate::ledger::{About, AccountId, Change, Dispatched, Entry, Epoch, How, Journal};
 use crate::tenant::KeyStore;
 use crate::{idempotency, tenant};
 
@@ -133,7 +133,11 @@ async fn whoever_listens_hears_of_every_change_and_of_having_missed_some() {
     let (one, other) = (connect(&url).await, connect(&url).await);
     let mut changes = one.listen();
     assert_eq!(changes.next().await, Change::Unknown, "what was before is unknown");
-    let all = [Change::Terms, Change::Keys, Change::Recall(AccountId::new("a team/a key"))];
+    let all = [
+        Change::Terms,
+        Change::Keys,
+        Change::Recall { account: AccountId::new("a team/a key"), by: Epoch(3) },
+    ];
     for change in &all {
         other.notify(change).await.unwrap();
     }
