@@ -25,6 +25,7 @@ mod llamacpp;
 mod money;
 mod operating;
 mod outage;
+mod probe;
 mod providers;
 mod replicas;
 mod reserving;
