@@ -162,6 +162,7 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
         Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => {}
     }
     apply(section, &mut declared);
+    provider::fit(Some(section), &mut declared);
     check(section, &declared.model);
     name.map(|_| declared)
 }

@@ -6,7 +6,7 @@ use crate::units::Tokens;
 
 use super::backend::{Base, Kind, Source};
 use super::mistake::Wrong;
-use super::model::efforts;
+use super::model::{Declared, efforts};
 use super::reader::Section;
 
 /// What is set aside for what a template puts around a thought that is not handed over.
@@ -94,12 +94,11 @@ pub(super) fn anthropic(
     section.set("hand_off", &mut settings.answer_now);
     model.hand_off = quoting(settings);
     take_efforts(section, model);
-    let possible: &[Class] = match settings.thinking {
+    match settings.thinking {
         Thinking::Budget => &[Class::Native, Class::Turn],
         Thinking::Adaptive => &[Class::Turn, Class::Effort],
         Thinking::Never => &[Class::Effort],
-    };
-    check(section, model, possible)
+    }
 }
 
 /// Takes what a section says of a model of Gemini's own API.
@@ -118,8 +117,7 @@ pub(super) fn gemini(
     }
     section.set("summaries", &mut settings.summaries);
     take_efforts(section, model);
-    let budget = settings.thinking == Thinking::Budget;
-    check(section, model, if budget { &[Class::Native] } else { &[Class::Effort] })
+    if settings.thinking == Thinking::Budget { &[Class::Native] } else { &[Class::Effort] }
 }
 
 /// Takes what a section says of a model of OpenAI's Responses.
@@ -164,12 +162,19 @@ fn take_efforts(section: &Section<'_>, model: &mut Model) {
     }
 }
 
-/// Of what a section says, only what is possible goes with the model.
-fn check(section: &Section<'_>, model: &Model, possible: &'static [Class]) -> &'static [Class] {
-    let wrong = model.classes.iter().find(|class| !possible.contains(class));
-    if let Some(class) = wrong.filter(|_| section.has("classes")) {
+/// Leaves a model the classes that go with how it is told to think: what was found out or shipped may have been said of
+/// it when that was another. Where the operator says one that does not, that is a mistake.
+pub(super) fn fit(section: Option<&Section<'_>>, Declared { kind, served, model, .. }: &mut Declared) {
+    if !matches!(kind, Kind::Anthropic | Kind::Gemini | Kind::Responses) {
+        return;
+    }
+    let wrong = model.classes.iter().find(|class| !served.possible.contains(class));
+    if let Some((class, section)) = wrong.zip(section.filter(|section| section.has("classes"))) {
         let what = format!("\"{}\" does not go with how it is told to think", class.word());
         section.wrong("classes", Wrong::new(what, "write another, or say it by thinking = \"…\""));
     }
-    possible
+    model.classes.retain(|class| served.possible.contains(class));
+    if model.classes.is_empty() {
+        model.classes.clone_from(&served.possible);
+    }
 }

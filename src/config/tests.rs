@@ -521,6 +521,27 @@ fn providers_with_apis_of_their_own_are_told_to_think_in_their_own_ways() {
 }
 
 #[test]
+fn what_was_found_out_of_an_adaptive_model_goes_with_how_it_is_told_to_think() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let learned = |classes: &str| {
+        format!(
+            "version = \"1\"\n[[model]]\nmatch = [\"claude-opus-4-8\"]\nkinds = [\"anthropic\"]\nclasses = {classes}\n"
+        )
+    };
+    let models = "models = [\"claude-opus-4-8\"]\n";
+    let backend = "[[backend]]\nkind = \"anthropic\"\nbase_url = \"http://h\"\n";
+    write("stint.toml", &format!("[catalog]\nlearned = \"learned.toml\"\n{backend}{models}"));
+    let classes = |learned: &str| {
+        write("learned.toml", learned);
+        let settings = load(Some(&folder.path().join("stint.toml")), &env).unwrap();
+        settings.catalog.models["claude-opus-4-8"].classes.clone()
+    };
+    assert_eq!(classes(&learned("[\"turn\", \"effort\"]")), [Class::Turn, Class::Effort]);
+    assert_eq!(classes(&learned("[\"native\", \"effort\"]")), [Class::Effort], "it takes budgets no more");
+}
+
+#[test]
 fn what_ships_knows_how_families_of_models_think() {
     let of = |kind: &str, name: &str| {
         let text = format!("[[backend]]\nkind = '{kind}'\nbase_url = 'http://h'\nmodels = ['{name}']\n");
