@@ -158,7 +158,9 @@ impl Anthropic {
         let cache_read =
             known.map(|known| known.split_whitespace().count() as u64).max().unwrap_or(0).min(prompt);
         cache.push(text);
-        Bill { prompt, cache_read, cache_write: prompt - cache_read, written: 0 }
+        // What is left over at the end fills no part of the cache.
+        let cache_write = (prompt - cache_read).saturating_sub(2);
+        Bill { prompt, cache_read, cache_write, written: 0 }
     }
 }
 
