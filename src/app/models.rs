@@ -9,8 +9,11 @@ use crate::backend::Backend;
 use crate::backend::fleet::{self, Fleet, Page, Target};
 use crate::backend::local::Local;
 use crate::backend::remote::SettingsError;
+use crate::backend::remote::anthropic::Anthropic;
+use crate::backend::remote::gemini::Gemini;
 use crate::backend::remote::llamacpp::LlamaCpp;
 use crate::backend::remote::openai::OpenAi;
+use crate::backend::remote::responses::Responses;
 use crate::config::{self, Manner, Settings, Source};
 use crate::engine::{self, Engine, EngineError, Gguf, GgufError};
 use crate::metrics::Metrics;
@@ -128,6 +131,9 @@ fn one(
     Ok(match source {
         Source::OpenAi(upstream) => Arc::new(OpenAi::new(upstream.clone())?),
         Source::LlamaCpp(upstream) => Arc::new(LlamaCpp::new(upstream.clone())?),
+        Source::Anthropic(upstream) => Arc::new(Anthropic::new(upstream.clone())?),
+        Source::Gemini(upstream) => Arc::new(Gemini::new(upstream.clone())?),
+        Source::Responses(upstream) => Arc::new(Responses::new(upstream.clone())?),
         Source::Embedded(manner) => {
             local(settings, &Loaded { name, gguf: Gguf::from_static(EMBEDDED)?, manner }, engines)?
         }

@@ -7,7 +7,7 @@ use reqwest::Url;
 
 use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
-use crate::backend::remote::{self, llamacpp, openai};
+use crate::backend::remote::{self, anthropic, gemini, llamacpp, openai, responses};
 use crate::catalog::{Class, Service};
 
 use super::deployment::{self, Deployment};
@@ -58,6 +58,12 @@ pub enum Source {
     OpenAi(openai::Settings),
     /// A llama.cpp server, over its own `/completion`.
     LlamaCpp(llamacpp::Settings),
+    /// An upstream that speaks Anthropic's Messages.
+    Anthropic(anthropic::Settings),
+    /// An upstream that speaks Gemini's own API.
+    Gemini(gemini::Settings),
+    /// An upstream that speaks OpenAI's Responses.
+    Responses(responses::Settings),
 }
 
 impl Source {
@@ -69,6 +75,9 @@ impl Source {
             Source::Embedded(_) | Source::File(..) => {}
             Source::OpenAi(settings) => settings.client.clone_from(client),
             Source::LlamaCpp(settings) => settings.client.clone_from(client),
+            Source::Anthropic(settings) => settings.client.clone_from(client),
+            Source::Gemini(settings) => settings.client.clone_from(client),
+            Source::Responses(settings) => settings.client.clone_from(client),
         }
         source
     }
@@ -103,10 +112,19 @@ pub(super) enum Kind {
     Local,
     OpenAi,
     LlamaCpp,
+    Anthropic,
+    Gemini,
+    Responses,
 }
 
-pub(super) const KINDS: [(&str, Kind); 3] =
-    [("openai", Kind::OpenAi), ("llamacpp", Kind::LlamaCpp), ("local", Kind::Local)];
+pub(super) const KINDS: [(&str, Kind); 6] = [
+    ("openai", Kind::OpenAi),
+    ("llamacpp", Kind::LlamaCpp),
+    ("local", Kind::Local),
+    ("anthropic", Kind::Anthropic),
+    ("gemini", Kind::Gemini),
+    ("responses", Kind::Responses),
+];
 
 /// The keys that only some kinds have.
 const OF_SOME: [&str; 11] = [
@@ -137,7 +155,18 @@ impl Kind {
         match self {
             Kind::Local => &[Class::Inline],
             Kind::LlamaCpp => &[Class::Continue],
-            Kind::OpenAi => &[Class::Effort],
+            Kind::OpenAi | Kind::Responses => &[Class::Effort],
+            Kind::Anthropic => &[Class::Native, Class::Turn, Class::Effort],
+            Kind::Gemini => &[Class::Native, Class::Effort],
+        }
+    }
+
+    /// How it does so for a model of which nothing else is known.
+    pub(super) fn usual_classes(self) -> &'static [Class] {
+        match self {
+            Kind::Anthropic => &[Class::Native, Class::Turn],
+            Kind::Gemini => &[Class::Native],
+            _ => self.classes(),
         }
     }
 }
@@ -147,7 +176,7 @@ impl Kind {
     pub(super) fn services(self) -> &'static [Service] {
         match self {
             Kind::Local | Kind::LlamaCpp => &[Service::Chat, Service::Completions],
-            Kind::OpenAi => &[Service::Chat],
+            Kind::OpenAi | Kind::Anthropic | Kind::Gemini | Kind::Responses => &[Service::Chat],
         }
     }
 }

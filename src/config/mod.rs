@@ -17,6 +17,7 @@ mod known;
 mod mistake;
 mod model;
 mod nearest;
+mod provider;
 mod reader;
 mod resilience;
 mod route;

@@ -11,6 +11,7 @@ use crate::units::Tokens;
 use super::backend::{Base, Kind, Manner, Served, Source};
 use super::known::Known;
 use super::mistake::Wrong;
+use super::provider;
 use super::reader::{Document, Section};
 use super::route::Models;
 use super::tariff;
@@ -78,7 +79,8 @@ pub(super) fn catalog<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m
 
 /// What holds for a model of which only the name is known.
 pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
-    let classes = base.kind.classes();
+    let classes = base.kind.usual_classes();
+    let source = source(name, base);
     let class = classes.first().copied().unwrap_or(Class::Effort);
     let thinks = class != Class::Effort;
     let model = Model {
@@ -86,19 +88,22 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         tariff: None,
         context: Tokens(32_768),
         classes: classes.to_vec(),
-        thinking_min: Tokens::ZERO,
+        thinking_min: if base.kind == Kind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
         thinks_always: false,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
-        hand_off: hand_off(class, HAND_OFF.to_owned()),
+        hand_off: provider::hand_off(&source).unwrap_or_else(|| hand_off(class, HAND_OFF.to_owned())),
         services: base.kind.services().to_vec(),
         capabilities: match base.kind {
             Kind::OpenAi | Kind::LlamaCpp => vec![Capability::Penalties],
             Kind::Local => Vec::new(),
+            Kind::Anthropic | Kind::Gemini | Kind::Responses => {
+                vec![Capability::Tools, Capability::Images, Capability::Schema]
+            }
         },
         efforts: Vec::new(),
         resumes_tools: false,
-        stops_billing: class != Class::Effort,
+        stops_billing: matches!(base.kind, Kind::Local | Kind::LlamaCpp),
     };
     Declared {
         kind: base.kind,
@@ -108,7 +113,7 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             upstream: name.to_owned(),
             host: base.host(),
             possible: classes.to_vec(),
-            source: source(name, base),
+            source,
             deployments: base.deployments.clone(),
         },
         model,
@@ -117,13 +122,16 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
 }
 
 fn source(name: &str, base: &Base) -> Source {
+    if let Some(source) = provider::source(base.kind, name, base) {
+        return source;
+    }
     match base.kind {
         Kind::Local => {
             let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
             let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
             Source::File(base.file.clone(), Manner { start_tag, end_tag, settings })
         }
-        Kind::OpenAi => Source::OpenAi(openai::Settings {
+        Kind::OpenAi | Kind::Anthropic | Kind::Gemini | Kind::Responses => Source::OpenAi(openai::Settings {
             client: base.client.clone(),
             model: name.to_owned(),
             limit: base.limit,
@@ -147,10 +155,15 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
     declared.served.upstream = upstream.unwrap_or_else(|| called.to_owned());
-    if let Source::OpenAi(settings) = &mut declared.served.source {
-        settings.model.clone_from(&declared.served.upstream);
+    match &mut declared.served.source {
+        Source::OpenAi(settings) => settings.model.clone_from(&declared.served.upstream),
+        Source::Anthropic(settings) => settings.model.clone_from(&declared.served.upstream),
+        Source::Gemini(settings) => settings.model.clone_from(&declared.served.upstream),
+        Source::Responses(settings) => settings.model.clone_from(&declared.served.upstream),
+        Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => {}
     }
     apply(section, &mut declared);
+    provider::fit(Some(section), &mut declared);
     check(section, &declared.model);
     name.map(|_| declared)
 }
@@ -181,6 +194,13 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
     }
     match &mut served.source {
         Source::Embedded(_) => {}
+        Source::Anthropic(settings) => {
+            served.possible = provider::anthropic(section, settings, model).to_vec();
+        }
+        Source::Gemini(settings) => served.possible = provider::gemini(section, settings, model).to_vec(),
+        Source::Responses(settings) => {
+            served.possible = provider::responses(section, settings, model).to_vec();
+        }
         Source::OpenAi(settings) => {
             if section.has("efforts") {
                 model.efforts = efforts(section);
@@ -242,7 +262,7 @@ fn hand_off(class: Class, text: String) -> HandOff {
     }
 }
 
-fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
+pub(super) fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
     let levels = section.sections("efforts").into_iter().filter_map(|level| {
         let word = level.need::<String>("word", "write what the upstream calls it, like \"low\"");
         let usual = level.need::<Tokens>("usual", "write how many tokens it usually thinks at it, like 300");

@@ -26,6 +26,7 @@ mod money;
 mod operating;
 mod outage;
 mod probe;
+mod providers;
 mod replicas;
 mod reserving;
 mod resilience;

@@ -2,16 +2,21 @@
 //!
 //! Each API is two pure translations (our call to its JSON, its events to our pieces) and a thin piece of I/O.
 
+pub mod anthropic;
+mod asked;
 mod client;
+pub mod gemini;
 #[cfg(test)]
 mod golden;
 pub mod llamacpp;
 pub mod openai;
 mod refusal;
+pub mod responses;
 mod secret;
 mod sse;
 #[cfg(test)]
 mod tests;
+mod uncounted;
 #[cfg(test)]
 mod upstream;
 mod wire;
@@ -32,7 +37,7 @@ use crate::chat::{Embedding, Request};
 use crate::prompt;
 use crate::units::Tokens;
 
-pub use client::{Settings, SettingsError};
+pub use client::{Auth, Settings, SettingsError};
 pub use secret::Secret;
 pub use sse::Limits;
 

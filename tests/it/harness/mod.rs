@@ -6,6 +6,7 @@ mod answer;
 #[expect(dead_code, reason = "only the library's tests cut connections")]
 pub(crate) mod cluster;
 pub(crate) mod deployment;
+pub(crate) mod emulators;
 pub(crate) mod managed;
 mod process;
 pub(crate) mod tools;
