@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backend::local;
+use crate::backend::remote::openai::{Dialect, ThoughtsBack};
 use crate::backend::remote::{llamacpp, openai};
 use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Prices, Tariff};
 use crate::units::{Money, Price, Tokens};
@@ -102,8 +103,9 @@ fn source(name: &str, base: &Base) -> Source {
         }
         Kind::OpenAi => Source::OpenAi(openai::Settings {
             client: base.client.clone(),
+            name: name.into(),
             model: name.to_owned(),
-            limit: base.limit,
+            dialect: Dialect { limit: base.limit, ..Dialect::openai() },
             ..openai::Settings::default()
         }),
         Kind::LlamaCpp => Source::LlamaCpp(llamacpp::Settings {
@@ -139,7 +141,9 @@ fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
             section.set("start_tag", &mut settings.start_tag);
             section.set("end_tag", &mut settings.end_tag);
             section.set("starts_in_thinking", &mut settings.starts_in_thinking);
-            section.set("thoughts_back", &mut settings.thoughts_back);
+            if section.get("thoughts_back") == Some(true) {
+                settings.dialect.thoughts_back = ThoughtsBack::Said("reasoning_content");
+            }
         }
         Source::LlamaCpp(settings) => {
             section.set("start_tag", &mut settings.start_tag);
