@@ -134,6 +134,9 @@ async fn a_thought_is_held_as_its_class_promises_and_the_answer_comes() {
         let answer = scene.ask(&json!({})).await.good();
         let calls = scene.emulator.calls();
         let what = format!("{kind:?} {class:?}: {}", answer["budget"]);
+        let last = calls.last().unwrap();
+        let beside = kind == Kind::DeepSeek && class == Class::Continue;
+        assert_eq!(last.path.contains("beta"), beside, "{what}");
         assert_eq!(said(&answer).trim(), "so so so so so", "{what}");
         assert_eq!(answer["choices"][0]["finish_reason"], "stop", "{what}");
         // Where only the provider's own count tells, it comes behind the token that went beyond.

@@ -4,6 +4,9 @@
 //! its budget and resumed without being tokenized again (class `continue`). The chat template is rendered by
 //! the server, `/completion` does the rest; the prompt cache makes the second phase cheap.
 //!
+//! What needs no resuming goes to its chat endpoint: a budget that the server holds itself (class `native`), and with
+//! it tools.
+//!
 //! As everywhere on that server, a control token that a caller spells out in a message is taken for one.
 
 mod events;
@@ -17,11 +20,12 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::client::{self, Client};
-use super::{SettingsError, generation};
+use super::openai::{self, ChatCompletions, Dialect};
+use super::{Remote, SettingsError, generation};
 use crate::backend::pace::Pace;
 use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece, Thought};
-use crate::catalog::Conditions;
-use crate::chat::Request;
+use crate::catalog::{Class, Conditions};
+use crate::chat::{Message, Request, Role};
 use crate::prompt;
 use crate::prompt::tags::Splitter;
 use crate::units::Tokens;
@@ -57,6 +61,7 @@ pub struct LlamaCpp {
     settings: Settings,
     pace: Pace,
     vocabulary: OnceCell<Vocabulary>,
+    chat: OnceCell<Remote<ChatCompletions>>,
 }
 
 /// What the server's tokenizer says about our texts; asked once.
@@ -83,10 +88,19 @@ impl LlamaCpp {
         // what is sent there in that moment gets no answer.
         let client = client::Settings { keep_alive: false, ..settings.client.clone() };
         let client = Client::new(client)?;
-        Ok(LlamaCpp { client, settings, pace: Pace::default(), vocabulary: OnceCell::new() })
+        Ok(LlamaCpp {
+            client,
+            settings,
+            pace: Pace::default(),
+            vocabulary: OnceCell::new(),
+            chat: OnceCell::new(),
+        })
     }
 
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
+        if call.class != Class::Continue {
+            return self.chat().await?.begin(call).await;
+        }
         if !call.request.tools.is_empty() {
             let failure = Failure::new(Fault::Caller, "this model calls no tools while its thinking is held");
             return Err(failure.unsent().code("model_not_capable"));
@@ -99,6 +113,39 @@ impl LlamaCpp {
                 Err(Failure::new(Fault::Caller, "this model makes thoughts and answers one by one").unsent())
             }
         }
+    }
+
+    /// The chat endpoint. What the server counts and puts in itself is the template's, so that is asked for once.
+    async fn chat(&self) -> Result<&Remote<ChatCompletions>, Failure> {
+        let learn = || async {
+            let closing = self.vocabulary().await?.hand_off;
+            let opening = self.opening().await?;
+            let Settings { start_tag, end_tag, hand_off, .. } = self.settings.clone();
+            let dialect = Dialect::llamacpp();
+            let settings = openai::Settings {
+                dialect,
+                start_tag,
+                end_tag,
+                hand_off,
+                opening,
+                closing,
+                ..openai::Settings::default()
+            };
+            let (client, pace) = (self.client.clone(), self.pace.clone());
+            Ok(Remote { client, provider: ChatCompletions::new(settings), pace })
+        };
+        self.chat.get_or_try_init(learn).await
+    }
+
+    /// How many tokens the template puts behind the tag that begins a thought.
+    async fn opening(&self) -> Result<Tokens, Failure> {
+        let request = Request::new("", vec![Message::text(Role::User, "?")]);
+        let prompt = self.render(&request, true).await?;
+        if !request::opens(&self.settings, &prompt) {
+            return Ok(Tokens::ZERO);
+        }
+        let behind = &prompt[prompt.trim_end().len()..];
+        Ok(if behind.is_empty() { Tokens::ZERO } else { count(&self.tokenize(behind).await?) })
     }
 
     async fn think(&self, call: &Call, thinking: Tokens) -> Result<Generation, Failure> {
@@ -156,7 +203,7 @@ impl LlamaCpp {
             let hand_off = self.tokenize(&self.settings.hand_off).await?;
             let start = single(&self.tokenize(&self.settings.start_tag).await?);
             let end = single(&self.tokenize(&self.settings.end_tag).await?);
-            Ok(Vocabulary { hand_off: Tokens(hand_off.len().try_into().unwrap_or(u64::MAX)), start, end })
+            Ok(Vocabulary { hand_off: count(&hand_off), start, end })
         };
         self.vocabulary.get_or_try_init(learn).await
     }
@@ -185,6 +232,10 @@ async fn whole(client: Client, piece: Result<Piece, Failure>) -> Result<Piece, F
         }
         piece => piece,
     }
+}
+
+fn count(ids: &[u32]) -> Tokens {
+    Tokens(ids.len().try_into().unwrap_or(u64::MAX))
 }
 
 fn single(ids: &[u32]) -> Option<u32> {

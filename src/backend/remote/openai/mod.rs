@@ -52,6 +52,9 @@ pub struct Settings {
     pub hand_off: String,
     /// What asks for the answer in a new turn, with `{thought}` in it.
     pub turn: String,
+    /// How many tokens the template puts behind the tag that begins a thought. The upstream counts them as thought, so they
+    /// are added to a budget that it holds.
+    pub opening: Tokens,
     /// How many tokens the upstream itself puts in where it closes a thought: they count against its limit.
     pub closing: Tokens,
 }
@@ -68,6 +71,7 @@ impl Default for Settings {
             starts_in_thinking: false,
             hand_off: "\n</think>\n\n".to_owned(),
             turn: TURN.to_owned(),
+            opening: Tokens::ZERO,
             closing: Tokens::ZERO,
         }
     }
@@ -79,13 +83,20 @@ pub struct ChatCompletions {
     settings: Settings,
 }
 
+impl ChatCompletions {
+    /// How such a model is spoken to; `client` is not looked at.
+    pub(super) fn new(settings: Settings) -> ChatCompletions {
+        ChatCompletions { settings }
+    }
+}
+
 /// One model of an upstream that speaks OpenAI's chat completions.
 pub type OpenAi = Remote<ChatCompletions>;
 
 impl OpenAi {
     /// The model, not asked anything yet.
     pub fn new(settings: Settings) -> Result<OpenAi, SettingsError> {
-        Remote::over(settings.client.clone(), ChatCompletions { settings })
+        Remote::over(settings.client.clone(), ChatCompletions::new(settings))
     }
 }
 

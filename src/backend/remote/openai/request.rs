@@ -60,7 +60,7 @@ fn ask<'c>(settings: &Settings, call: &'c Call) -> Result<Ask<'c>, Failure> {
         Part::Whole { thinking, solution } => {
             let together = *thinking + *solution + settings.closing;
             let limit = if dialect.limit_has_thought { together } else { *solution };
-            ask(limit, Thinks::Within(*thinking))
+            ask(limit, Thinks::Within(*thinking + settings.opening))
         }
         Part::Thought { thinking, .. } if call.class == Class::Continue => {
             if dialect.resume == Resume::Never || !dialect.limit_has_thought {
