@@ -14,6 +14,7 @@ mod sse;
 mod tests;
 #[cfg(test)]
 mod upstream;
+pub mod vllm;
 mod wire;
 
 use std::borrow::Cow;

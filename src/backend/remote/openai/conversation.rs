@@ -9,7 +9,7 @@ use crate::backend::remote::wire;
 use crate::chat::{Message, Part, Role};
 
 /// The caller's conversation.
-pub(super) fn plain(settings: &Settings, messages: &[Message]) -> Vec<Value> {
+pub(in crate::backend::remote) fn plain(settings: &Settings, messages: &[Message]) -> Vec<Value> {
     let Value::Array(mut turns) = wire::messages(messages, false) else { return Vec::new() };
     for (turn, message) in turns.iter_mut().zip(messages) {
         if let Some((name, thought)) = thought_back(settings, message) {

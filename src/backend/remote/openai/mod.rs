@@ -5,7 +5,7 @@
 //! without one (`turn`).
 
 mod chunk;
-mod conversation;
+pub(super) mod conversation;
 mod details;
 mod dialect;
 mod events;
