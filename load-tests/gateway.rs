@@ -15,7 +15,7 @@ use axum::Router;
 use axum::routing::post;
 use stint::backend::Backend;
 use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Catalog, Class, HandOff, Model, Prices, Route};
+use stint::catalog::{self, Catalog, Class, HandOff, Model, Prices, Route, Tariff};
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
 use stint::idempotency::Idempotency;
@@ -117,14 +117,18 @@ fn model() -> Model {
     let price = Price { per_million_tokens: Money(1_000_000) };
     Model {
         name: "m".into(),
-        prices: Some(Prices { input: price, output: price }),
+        tariff: Some(Tariff::plain(Prices { input: price, output: price })),
         context: Tokens(4096),
-        class: Class::Inline,
+        classes: vec![Class::Inline],
+        thinking_min: Tokens::ZERO,
+        thinks_always: false,
         thinking_max: Tokens(1024),
         solution_default: Tokens(64),
         hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5) },
+        services: vec![catalog::Service::Chat],
         capabilities: Vec::new(),
         efforts: Vec::new(),
+        resumes_tools: false,
         stops_billing: true,
     }
 }

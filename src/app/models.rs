@@ -8,6 +8,7 @@ use crate::backend::local::Local;
 use crate::backend::remote::SettingsError;
 use crate::backend::remote::llamacpp::LlamaCpp;
 use crate::backend::remote::openai::OpenAi;
+use crate::backend::remote::vllm::Vllm;
 use crate::config::{Manner, Settings, Source};
 use crate::engine::{self, Engine, EngineError, Gguf, GgufError};
 use crate::metrics::Metrics;
@@ -60,6 +61,7 @@ fn one(
 ) -> Result<Arc<dyn Backend>, ModelError> {
     Ok(match source {
         Source::OpenAi(upstream) => Arc::new(OpenAi::new(upstream.clone())?),
+        Source::Vllm(upstream) => Arc::new(Vllm::new(upstream.clone())?),
         Source::LlamaCpp(upstream) => Arc::new(LlamaCpp::new(upstream.clone())?),
         Source::Embedded(manner) => {
             local(settings, &Loaded { name, gguf: Gguf::from_static(EMBEDDED)?, manner }, engines)?

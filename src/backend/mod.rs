@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use crate::catalog::{Class, Conditions};
-use crate::chat::{Request, Signed, ToolCallDelta};
+use crate::chat::{Embedding, Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
 pub use failure::{Failure, Fault};
@@ -30,6 +31,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Starts a generation. Resolves when it was accepted, which may be before the first piece; a call that
     /// was never sent says so in its failure.
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>>;
+
+    /// Makes vectors of texts.
+    fn embed(&self, _: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
+        let failure = Failure::new(Fault::Caller, "this model makes no embeddings");
+        Box::pin(async move { Err(failure.unsent().code("model_not_capable")) })
+    }
 
     /// An upper bound of the prompt's tokens; exact where the backend has the model's tokenizer.
     fn prompt_tokens(&self, request: &Request) -> Tokens;
@@ -49,6 +56,15 @@ pub struct Call {
     pub part: Part,
     /// Fixes the draw, for this choice.
     pub seed: u64,
+}
+
+/// Vectors, as the upstream wrote them: one for each text, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedded {
+    /// The list's items, each with `embedding` and `index`.
+    pub data: Vec<Value>,
+    /// Everything read, where the upstream says it.
+    pub prompt: Option<Tokens>,
 }
 
 /// Which part of a generation to make.

@@ -71,9 +71,35 @@ impl Capability {
     }
 }
 
+/// What a model can be asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Service {
+    /// The answer to a conversation.
+    #[default]
+    Chat,
+    /// How a text goes on.
+    Completions,
+    /// A text as a vector.
+    Embeddings,
+}
+
+impl Service {
+    /// The word for it in configuration and errors.
+    pub fn word(self) -> &'static str {
+        match self {
+            Service::Chat => "chat",
+            Service::Completions => "completions",
+            Service::Embeddings => "embeddings",
+        }
+    }
+}
+
 /// What a request needs of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
+    /// It must be among what the model can be asked for.
+    pub service: Service,
     /// Each must be among the model's capabilities.
     pub capabilities: Vec<Capability>,
 }

@@ -15,7 +15,7 @@ mod tariff;
 
 pub use allowance::{Allowance, Left, Purse};
 pub use calibration::{Calibration, Domain, Feature, Features, ModelCalibration};
-pub use capability::{Capability, Class, Needs};
+pub use capability::{Capability, Class, Needs, Service};
 pub use demand::{Demand, ModelDemand, TaskClass};
 pub use length::LogNormal;
 pub use market::{Conditions, Market};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
 
-use super::{Capability, Class, Needs, Tariff};
+use super::{Capability, Class, Needs, Service, Tariff};
 
 /// What closes an unfinished thought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Model {
     pub solution_default: Tokens,
     /// What closes a cut thought; for `effort`, only its overhead counts.
     pub hand_off: HandOff,
+    /// What it can be asked for.
+    pub services: Vec<Service>,
     /// What it can do beyond text.
     pub capabilities: Vec<Capability>,
     /// The effort scale, lowest first; for the class `effort`.

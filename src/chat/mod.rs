@@ -3,11 +3,13 @@
 //! Nothing here knows HTTP, money, or a provider.
 
 mod budget;
+mod embedding;
 mod event;
 mod message;
 mod request;
 
 pub use budget::{Budget, Depth};
+pub use embedding::{Embedding, Inputs};
 pub use event::{Event, Finish, ToolCallDelta};
 pub use message::{Message, Part, Role, Signed, ToolCall};
-pub use request::{Request, Sampling, Tool};
+pub use request::{Form, Request, Sampling, Tool};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Budget, Message};
+use super::{Budget, Message, Role};
 
 /// How tokens are drawn.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,11 +28,23 @@ pub struct Tool {
     pub declaration: Value,
 }
 
+/// What is wanted of the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Its turn in the conversation.
+    #[default]
+    Chat,
+    /// How a text goes on, without template or thought: the text of the only message.
+    Text,
+}
+
 /// One call for an answer, checked and in canonical form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// A real model, a route, or `auto`.
     pub model: String,
+    /// What is wanted of it.
+    pub form: Form,
     /// The conversation, at least one message.
     pub messages: Vec<Message>,
     /// How tokens are drawn.
@@ -52,10 +64,22 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request for how a text goes on.
+    pub fn text(model: impl Into<String>, text: impl Into<String>) -> Request {
+        let messages = vec![Message::text(Role::User, text)];
+        Request { form: Form::Text, ..Request::new(model, messages) }
+    }
+
+    /// The text that is to go on, where that is what is wanted.
+    pub fn raw(&self) -> Option<String> {
+        (self.form == Form::Text).then(|| self.messages.iter().map(Message::plain).collect())
+    }
+
     /// A request for one answer, with nothing stated beyond the conversation.
     pub fn new(model: impl Into<String>, messages: Vec<Message>) -> Request {
         Request {
             model: model.into(),
+            form: Form::Chat,
             messages,
             sampling: Sampling::default(),
             choices: 1,

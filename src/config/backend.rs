@@ -9,6 +9,8 @@ use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
 use crate::backend::remote::{self, llamacpp, openai};
 
+use super::kind::{KINDS, Kind};
+use super::known::Known;
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::Section;
@@ -42,8 +44,20 @@ pub enum Source {
     File(PathBuf, Manner),
     /// An upstream that speaks OpenAI's chat completions.
     OpenAi(openai::Settings),
+    /// A vLLM server, over its raw completions too.
+    Vllm(openai::Settings),
     /// A llama.cpp server, over its own `/completion`.
     LlamaCpp(llamacpp::Settings),
+}
+
+impl Source {
+    /// How its chat completions are spoken to, where it has some.
+    pub(super) fn chat(&mut self) -> Option<&mut openai::Settings> {
+        match self {
+            Source::OpenAi(settings) | Source::Vllm(settings) => Some(settings),
+            Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => None,
+        }
+    }
 }
 
 /// How a local model marks its thoughts, and how it is spoken to.
@@ -63,28 +77,25 @@ pub(super) struct Base {
     pub(super) kind: Kind,
     pub(super) file: PathBuf,
     pub(super) client: remote::Settings,
-    pub(super) limit: LimitMember,
+    pub(super) limit: Option<LimitMember>,
 }
-
-/// The kinds of backends, as they are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Local,
-    OpenAi,
-    LlamaCpp,
-}
-
-const KINDS: [(&str, Kind); 3] =
-    [("openai", Kind::OpenAi), ("llamacpp", Kind::LlamaCpp), ("local", Kind::Local)];
 
 const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
 
+impl Base {
+    /// A backend of that kind of which nothing is said.
+    pub(super) fn of(kind: Kind) -> Base {
+        let (file, client) = (PathBuf::new(), remote::Settings::default());
+        Base { kind, file, client, limit: None }
+    }
+}
+
 /// All backends of the file, each as the models that it declares.
-pub(super) fn backends(root: &Section<'_>) -> Vec<(Backend, Vec<Declared>)> {
+pub(super) fn backends(root: &Section<'_>, known: &Known<'_>) -> Vec<(Backend, Vec<Declared>)> {
     let mut backends: Vec<(Backend, Vec<Declared>)> = Vec::new();
     for section in root.sections("backend") {
-        let Some((backend, models)) = backend(&section) else { continue };
+        let Some((backend, models)) = backend(&section, known) else { continue };
         if backends.iter().any(|(other, _)| other.name == backend.name) {
             let what = format!("a second backend \"{}\"", backend.name);
             section.wrong("name", Wrong::new(what, "give each a name of its own"));
@@ -94,7 +105,7 @@ pub(super) fn backends(root: &Section<'_>) -> Vec<(Backend, Vec<Declared>)> {
     backends
 }
 
-fn backend(section: &Section<'_>) -> Option<(Backend, Vec<Declared>)> {
+fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Declared>)> {
     let kind = if section.has("kind") { section.word("kind", &KINDS) } else { Some(Kind::OpenAi) };
     let Some(kind) = kind else {
         // Without a kind it is not known which keys are right, so none of them is called wrong.
@@ -104,33 +115,31 @@ fn backend(section: &Section<'_>) -> Option<(Backend, Vec<Declared>)> {
     let word = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
     let name = section.get::<String>("name");
     let base = base(section, kind);
-    let models = model::declared(section, &base);
+    let models = model::declared(section, &base, known);
     let served = models.iter().map(|declared| declared.served.clone()).collect();
     Some((Backend { name: name.as_deref().unwrap_or(word).into(), models: served }, models))
 }
 
 fn base(section: &Section<'_>, kind: Kind) -> Base {
-    let mut base = Base {
-        kind,
-        file: PathBuf::new(),
-        client: remote::Settings::default(),
-        limit: LimitMember::default(),
-    };
+    let mut base = Base::of(kind);
     if kind == Kind::Local {
         section.need::<PathBuf>("file", "name the model's GGUF file");
         base.file = section.path("file").unwrap_or_default();
     } else {
-        base.client = client(section);
+        base.client = client(section, kind);
     }
-    if kind == Kind::OpenAi {
-        base.limit = section.word("token_limit", &LIMITS).unwrap_or_default();
+    if !matches!(kind, Kind::Local | Kind::LlamaCpp) {
+        base.limit = section.word("token_limit", &LIMITS);
     }
     base
 }
 
-fn client(section: &Section<'_>) -> remote::Settings {
+fn client(section: &Section<'_>, kind: Kind) -> remote::Settings {
     let remedy = "write where its API begins, like \"https://api.example.com/v1\"";
-    let base_url = section.need::<String>("base_url", remedy);
+    let base_url = match kind.base_url() {
+        Some(usual) => Some(section.or("base_url", usual.to_owned())),
+        None => section.need::<String>("base_url", remedy),
+    };
     let usual = remote::Settings::default();
     let settings = remote::Settings {
         api_key: secret::api_key(section),

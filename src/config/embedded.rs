@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::backend::local;
-use crate::catalog::{Class, HandOff, Model, Prices, Tariff};
+use crate::catalog::{Class, HandOff, Model, Prices, Service, Tariff};
 use crate::units::{Money, Price, Tokens};
 
 use super::backend::{Backend, Manner, Served, Source};
+use super::kind::Kind;
 use super::model::Declared;
 
 /// What closes a cut thought: three tokens.
@@ -29,6 +30,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         solution_default: Tokens(64),
         // The hand-off, the start tag, and the end of the text.
         hand_off: HandOff { text: HAND_OFF.to_owned(), overhead: Tokens(5) },
+        services: vec![Service::Chat, Service::Completions],
         capabilities: Vec::new(),
         efforts: Vec::new(),
         resumes_tools: false,
@@ -36,7 +38,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
     };
     let served = Served { name, source: Source::Embedded(manner()) };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
-    (backend, vec![Declared { served, model, line: None }])
+    (backend, vec![Declared { kind: Kind::Local, served, model, line: None }])
 }
 
 fn manner() -> Manner {

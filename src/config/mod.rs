@@ -8,10 +8,13 @@ mod account;
 mod admin;
 mod alerts;
 mod backend;
+mod dialect;
 mod embedded;
 mod engine;
 mod idempotency;
 mod key;
+mod kind;
+mod known;
 mod mistake;
 mod model;
 mod nearest;
@@ -21,6 +24,7 @@ mod secret;
 mod server;
 mod source;
 mod storage;
+mod tariff;
 mod value;
 
 use std::path::{Path, PathBuf};
@@ -31,6 +35,7 @@ use crate::catalog::Catalog;
 use crate::tenant::{Declared, Tenant, Terms};
 use crate::{gateway, http};
 
+use known::Known;
 use mistake::Wrong;
 use reader::{Document, Section};
 
@@ -81,22 +86,31 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
     let (text, source) = source::read(named.as_deref())?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    let document =
-        Document { text: &text, folder, env, mistakes: Default::default(), ends: Default::default() };
-    let settings = source::parse(&document).map(|table| read(&document.root(&table)));
-    finished(document, source, settings)
+    let document = Document::new(&text, folder, env);
+    let (settings, mistaken) = match source::parse(&document) {
+        None => (None, None),
+        Some(table) => {
+            let root = document.root(&table);
+            let files = known::files(&root);
+            let documents: Vec<Document<'_>> =
+                files.iter().map(|file| Document::new(&file.text, folder, env)).collect();
+            let settings = {
+                let parsed = |document| Some((document, source::parse(document)?));
+                let trees: Vec<_> = documents.iter().filter_map(parsed).collect();
+                let known: Vec<_> = trees.iter().map(|(document, table)| document.root(table)).collect();
+                read(&root, &Known::of(&known))
+            };
+            (Some(settings), known::mistaken(&files, documents))
+        }
+    };
+    let settings = finished(document, source, settings)?;
+    mistaken.map_or(Ok(settings), Err)
 }
 
 /// Keys and accounts alone, from a text in the form of the configuration: what an import takes. Models and routes that
 /// they name must be in the catalog.
 pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mistakes> {
-    let document = Document {
-        text,
-        folder: Path::new(""),
-        env: &|_| None,
-        mistakes: Default::default(),
-        ends: Default::default(),
-    };
+    let document = Document::new(text, Path::new(""), &|_| None);
     let declared = source::parse(&document).map(|table| {
         let root = document.root(&table);
         let mut accounts = account::Accounts::read(&root);
@@ -117,14 +131,14 @@ fn finished<T>(document: Document<'_>, source: String, read: Option<T>) -> Resul
 }
 
 /// Settings as far as the document is right; what is wrong is noted in it.
-fn read(root: &Section<'_>) -> Settings {
+fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
     let http = server::http(root);
     let (engine, with_embedded) = engine::engine(root);
     let mut declared = Vec::new();
     if with_embedded {
         declared.push(embedded::embedded());
     }
-    declared.extend(backend::backends(root));
+    declared.extend(backend::backends(root, known));
     if !with_embedded && !root.has("backend") {
         let remedy = "add a [[backend]], or take embedded = false out of [engine]";
         root.wrong("engine", Wrong::new("no model to serve", remedy));

@@ -1,22 +1,26 @@
-//! `[[backend.model]]`: what is known about a model.
+//! `[[backend.model]]`: what is known about a model, over what its kind and the catalogue's files say of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backend::local;
-use crate::backend::remote::openai::{Dialect, ThoughtsBack};
 use crate::backend::remote::{llamacpp, openai};
-use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Prices, Tariff};
-use crate::units::{Money, Price, Tokens};
+use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Service};
+use crate::units::Tokens;
 
-use super::backend::{Base, Kind, Manner, Served, Source};
+use super::backend::{Base, Manner, Served, Source};
+use super::dialect;
+use super::kind::Kind;
+use super::known::Known;
 use super::mistake::Wrong;
 use super::reader::{Document, Section};
 use super::route::Models;
+use super::tariff;
 
 /// A model as its backend declares it.
 #[derive(Debug, Clone)]
 pub(super) struct Declared {
+    pub(super) kind: Kind,
     pub(super) served: Served,
     pub(super) model: Model,
     /// Where; none for the embedded one.
@@ -32,6 +36,9 @@ const END_TAG: &str = "</think>";
 /// The most tokens that anything here may count.
 const TOKENS_MAX: Tokens = Tokens(10_000_000);
 
+const SERVICES: [(&str, Service); 3] =
+    [("chat", Service::Chat), ("completions", Service::Completions), ("embeddings", Service::Embeddings)];
+
 const CAPABILITIES: [(&str, Capability); 4] = [
     ("tools", Capability::Tools),
     ("images", Capability::Images),
@@ -40,11 +47,13 @@ const CAPABILITIES: [(&str, Capability); 4] = [
 ];
 
 /// The models of a backend: the bare names of `models`, and each `[[backend.model]]`.
-pub(super) fn declared(backend: &Section<'_>, base: &Base) -> Vec<Declared> {
+pub(super) fn declared(backend: &Section<'_>, base: &Base, known: &Known<'_>) -> Vec<Declared> {
     let bare = backend.or("models", Vec::<String>::new());
-    let mut models: Vec<Declared> =
-        bare.iter().map(|name| usual(name, base, backend.line_of("models"))).collect();
-    models.extend(backend.sections("model").iter().filter_map(|section| declare(section, base)));
+    let mut models: Vec<Declared> = bare
+        .iter()
+        .map(|name| known.tell(usual(name, base, backend.line_of("models")), base, name))
+        .collect();
+    models.extend(backend.sections("model").iter().filter_map(|section| declare(section, base, known)));
     if models.is_empty() && !backend.has("models") && !backend.has("model") {
         let remedy = "name them, models = [\"…\"], or declare each as [[backend.model]]";
         backend.wrong("models", Wrong::new("no models", remedy));
@@ -66,32 +75,32 @@ pub(super) fn catalog<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m
 }
 
 /// What holds for a model of which only the name is known.
-fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
-    let class = match base.kind {
-        Kind::Local => Class::Inline,
-        Kind::LlamaCpp => Class::Continue,
-        Kind::OpenAi => Class::Effort,
-    };
+pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
+    let classes = base.kind.classes();
+    let class = classes.first().copied().unwrap_or(Class::Effort);
     let thinks = class != Class::Effort;
     let model = Model {
         name: name.into(),
         tariff: None,
         context: Tokens(32_768),
-        classes: vec![class],
+        classes: classes.to_vec(),
         thinking_min: Tokens::ZERO,
         thinks_always: false,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
-        hand_off: hand_off(class, HAND_OFF.to_owned()),
-        capabilities: match base.kind {
-            Kind::OpenAi | Kind::LlamaCpp => vec![Capability::Penalties],
-            Kind::Local => Vec::new(),
-        },
+        hand_off: hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN)),
+        services: base.kind.services().to_vec(),
+        capabilities: base.kind.capabilities().to_vec(),
         efforts: Vec::new(),
         resumes_tools: false,
-        stops_billing: class != Class::Effort,
+        stops_billing: base.kind.stops_billing(),
     };
-    Declared { served: Served { name: model.name.clone(), source: source(name, base) }, model, line }
+    Declared {
+        kind: base.kind,
+        served: Served { name: model.name.clone(), source: source(name, base) },
+        model,
+        line,
+    }
 }
 
 fn source(name: &str, base: &Base) -> Source {
@@ -101,104 +110,143 @@ fn source(name: &str, base: &Base) -> Source {
             let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
             Source::File(base.file.clone(), Manner { start_tag, end_tag, settings })
         }
-        Kind::OpenAi => Source::OpenAi(openai::Settings {
-            client: base.client.clone(),
-            name: name.into(),
-            model: name.to_owned(),
-            dialect: Dialect { limit: base.limit, ..Dialect::openai() },
-            ..openai::Settings::default()
-        }),
         Kind::LlamaCpp => Source::LlamaCpp(llamacpp::Settings {
             client: base.client.clone(),
             hand_off: HAND_OFF.to_owned(),
             ..llamacpp::Settings::default()
         }),
+        Kind::Vllm => Source::Vllm(chat(name, base)),
+        _ => Source::OpenAi(chat(name, base)),
     }
 }
 
-fn declare(section: &Section<'_>, base: &Base) -> Option<Declared> {
+fn chat(name: &str, base: &Base) -> openai::Settings {
+    let mut dialect = dialect::of(base.kind);
+    dialect.limit = base.limit.unwrap_or(dialect.limit);
+    openai::Settings {
+        client: base.client.clone(),
+        name: name.into(),
+        model: name.to_owned(),
+        dialect,
+        hand_off: HAND_OFF.to_owned(),
+        ..openai::Settings::default()
+    }
+}
+
+fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Declared> {
     let name = section.need::<String>("name", "write the name that callers use");
     let line = section.line_of("name");
-    let Declared { mut served, mut model, .. } = usual(name.as_deref().unwrap_or_default(), base, line);
-    let count = |key, least, usual| section.within(key, Tokens(least)..=TOKENS_MAX).unwrap_or(usual);
-    model.tariff = prices(section).map(Tariff::plain);
+    let called = name.as_deref().unwrap_or_default();
+    let upstream = section.get::<String>("upstream");
+    let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
+    if let Some(settings) = declared.served.source.chat() {
+        settings.model = upstream.unwrap_or(called.to_owned());
+    }
+    apply(section, &mut declared);
+    check(section, &declared.model);
+    if let Some(settings) = declared.served.source.chat() {
+        dialect::check(section, &declared.model, settings, base.kind == Kind::Vllm);
+    }
+    name.map(|_| declared)
+}
+
+/// Puts what a section says in place of what was known before: an entry of the catalogue's files, or the operator's
+/// own section.
+pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }: &mut Declared) {
+    let count = |key, least, known| section.within(key, Tokens(least)..=TOKENS_MAX).unwrap_or(known);
+    tariff::apply(section, &mut model.tariff);
+    if section.has("classes") {
+        model.classes = classes(section, *kind);
+    }
     model.context = count("context", 16, model.context);
+    model.thinking_min = count("thinking_min", 0, model.thinking_min);
     model.thinking_max = count("thinking_max", 0, model.thinking_max);
     model.solution_default = count("solution_default", 1, model.solution_default);
+    if section.has("serves") {
+        model.services = section.words("serves", &SERVICES);
+    }
+    section.set("thinks_always", &mut model.thinks_always);
     section.set("stops_billing", &mut model.stops_billing);
     if section.has("capabilities") {
         model.capabilities = section.words("capabilities", &CAPABILITIES);
-        if base.kind == Kind::Local && model.capabilities.contains(&Capability::Penalties) {
+        if model.classes == [Class::Inline] && model.capabilities.contains(&Capability::Penalties) {
             let what = "the local engine takes no penalties";
             section.wrong("capabilities", Wrong::new(what, "take \"penalties\" out"));
         }
     }
     match &mut served.source {
         Source::Embedded(_) => {}
-        Source::OpenAi(settings) => {
-            model.efforts = efforts(section);
-            section.set("upstream", &mut settings.model);
-            section.set("start_tag", &mut settings.start_tag);
-            section.set("end_tag", &mut settings.end_tag);
-            section.set("starts_in_thinking", &mut settings.starts_in_thinking);
-            if section.get("thoughts_back") == Some(true) {
-                settings.dialect.thoughts_back = ThoughtsBack::Said("reasoning_content");
+        Source::OpenAi(settings) | Source::Vllm(settings) => {
+            if section.has("efforts") {
+                model.efforts = efforts(section);
+            }
+            dialect::apply(section, settings);
+            section.set("hand_off", &mut settings.hand_off);
+            let said = ["hand_off", "turn", "classes"].into_iter().any(|key| section.has(key));
+            close(section, model, &settings.hand_off, &settings.end_tag);
+            if said {
+                model.hand_off.overhead = reserve(&model.classes, &settings.hand_off, &settings.turn);
             }
         }
         Source::LlamaCpp(settings) => {
             section.set("start_tag", &mut settings.start_tag);
             section.set("end_tag", &mut settings.end_tag);
             section.set("hand_off", &mut settings.hand_off);
-            model.hand_off = closing(section, &model, settings.hand_off.clone(), &settings.end_tag);
+            close(section, model, &settings.hand_off, &settings.end_tag);
         }
         Source::File(_, manner) => {
             section.set("start_tag", &mut manner.start_tag);
             section.set("end_tag", &mut manner.end_tag);
             section.set("hand_off", &mut manner.settings.hand_off);
-            model.hand_off = closing(section, &model, manner.settings.hand_off.clone(), &manner.end_tag);
+            close(section, model, &manner.settings.hand_off, &manner.end_tag);
         }
     }
     model.hand_off.overhead = count("overhead", 0, model.hand_off.overhead);
-    check(section, &model);
-    name.map(|_| Declared { served, model, line })
 }
 
-/// The hand-off that was configured, which must close the thought.
-fn closing(section: &Section<'_>, model: &Model, text: String, end_tag: &str) -> HandOff {
+/// The ways in which its thinking is held, the strongest first, whatever their order here.
+fn classes(section: &Section<'_>, kind: Kind) -> Vec<Class> {
+    let words: Vec<(&str, Class)> = kind.classes_most().iter().map(|class| (class.word(), *class)).collect();
+    let mut classes = section.words("classes", &words);
+    if classes.is_empty() {
+        section.wrong("classes", Wrong::new("none", "leave it out for all that this kind of backend has"));
+        return kind.classes().to_vec();
+    }
+    classes.sort_unstable_by(|one, other| other.cmp(one));
+    classes
+}
+
+/// Takes the hand-off where one is configured, which must close the thought.
+fn close(section: &Section<'_>, model: &mut Model, text: &str, end_tag: &str) {
     if !text.contains(end_tag) {
         let remedy = format!("write \"{end_tag}\" where the thought is to end");
         section.wrong("hand_off", Wrong::new("does not close the thought", remedy));
     }
-    hand_off(base_class(model), text)
-}
-
-/// The strongest way to hold its thinking.
-fn base_class(model: &Model) -> Class {
-    model.classes.first().copied().unwrap_or(Class::Effort)
-}
-
-/// A token is one byte at least, so the hand-off's bytes bound its tokens; both tags and the end-of-text token
-/// come on top. Nothing is handed over to a hidden thought; what is reserved there is the template's share.
-fn hand_off(class: Class, text: String) -> HandOff {
-    match class {
-        Class::Effort => HandOff { text: String::new(), overhead: Tokens(16) },
-        Class::Inline | Class::Continue | Class::Native | Class::Turn => {
-            let overhead = Tokens(text.len() as u64 + 3);
-            HandOff { text, overhead }
-        }
+    if section.has("hand_off") {
+        let class = model.classes.first().copied().unwrap_or(Class::Effort);
+        let overhead = reserve(&model.classes, text, openai::TURN);
+        model.hand_off = hand_off(class, text.to_owned(), overhead);
     }
 }
 
-fn prices(section: &Section<'_>) -> Option<Prices> {
-    let price = |key| section.get::<Money>(key).map(|per_million_tokens| Price { per_million_tokens });
-    let (input, output) = (price("price_input"), price("price_output"));
-    let missing = match (section.has("price_input"), section.has("price_output")) {
-        (true, false) => "price_output",
-        (false, true) => "price_input",
-        _ => return Some(Prices { input: input?, output: output? }),
+/// Nothing is handed over to a hidden thought.
+fn hand_off(class: Class, text: String, overhead: Tokens) -> HandOff {
+    match class {
+        Class::Effort => HandOff { text: String::new(), overhead },
+        Class::Inline | Class::Continue | Class::Native | Class::Turn => HandOff { text, overhead },
+    }
+}
+
+/// What is reserved beside thought and answer. A token is one byte at least, so the bytes of what is put in bound its
+/// tokens; both tags and the end-of-text token come on top. For a hidden thought it is the template's share.
+fn reserve(classes: &[Class], hand_off: &str, turn: &str) -> Tokens {
+    let bytes = |class: &Class| match class {
+        Class::Effort => 16,
+        Class::Inline | Class::Continue | Class::Native => hand_off.len() + 3,
+        // The turn's own marks come on top.
+        Class::Turn => turn.len() + 16,
     };
-    section.wrong(missing, Wrong::new("missing beside the other price", "a price of \"0\" is a price"));
-    None
+    Tokens(classes.iter().map(bytes).max().unwrap_or(0) as u64)
 }
 
 fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
@@ -225,6 +273,19 @@ fn check(section: &Section<'_>, model: &Model) {
             "thought, hand-off and answer take {needed}: raise it, or lower thinking_max or solution_default"
         );
         section.wrong("context", Wrong::new(what, remedy));
+    }
+    if model.thinking_min > model.thinking_max && model.thinking_max > Tokens::ZERO {
+        let what = format!("{} is more than thinking_max", model.thinking_min);
+        section.wrong("thinking_min", Wrong::new(what, format!("write at most {}", model.thinking_max)));
+    }
+    let too_long =
+        |level: &&EffortLevel| level.usual > model.thinking_max && model.thinking_max > Tokens::ZERO;
+    if let Some(level) = model.efforts.iter().find(too_long) {
+        let what = format!("\"{}\" usually thinks more than thinking_max", level.word);
+        section.wrong(
+            "efforts",
+            Wrong::new(what, format!("{} is the most; lower it or raise that", model.thinking_max)),
+        );
     }
     if !model.efforts.is_empty() && model.thinking_max == Tokens::ZERO {
         let remedy = "write the most that it can think, in tokens";

@@ -37,6 +37,15 @@ pub(super) struct Section<'d> {
 }
 
 impl<'d> Document<'d> {
+    /// A document of which nothing was read yet.
+    pub(super) fn new(
+        text: &'d str,
+        folder: &'d Path,
+        env: &'d dyn Fn(&str) -> Option<String>,
+    ) -> Document<'d> {
+        Document { text, folder, env, mistakes: RefCell::default(), ends: OnceCell::new() }
+    }
+
     /// The document's top level.
     pub(super) fn root(&'d self, table: &'d DeTable<'d>) -> Section<'d> {
         Section {

@@ -45,14 +45,20 @@ pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
     (settings, pace)
 }
 
-/// The XDG base directory specification: `$XDG_DATA_HOME` where it is absolute, else `~/.local/share`.
-fn usual(ledger: &Section<'_>) -> Option<PathBuf> {
-    let env = ledger.document().env;
+/// The data folder, by the XDG base directory specification: `$XDG_DATA_HOME` where it is absolute, else
+/// `~/.local/share`.
+pub(super) fn folder(section: &Section<'_>) -> Option<PathBuf> {
+    let env = section.document().env;
     let absolute = |variable: &str| env(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")));
+    data.map(|data| data.join("stint"))
+}
+
+fn usual(ledger: &Section<'_>) -> Option<PathBuf> {
+    let data = folder(ledger);
     if data.is_none() {
         let what = "there is no home directory to keep the ledger in";
         ledger.wrong("path", Wrong::new(what, "write path = \"…\", or set STINT_LEDGER or XDG_DATA_HOME"));
     }
-    data.map(|data| data.join("stint/ledger.db"))
+    data.map(|data| data.join("ledger.db"))
 }

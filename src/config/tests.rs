@@ -1,6 +1,7 @@
 //! What an operator sees of the configuration.
 
 mod keys;
+mod kinds;
 
 use std::io::Write;
 use std::time::Duration;
@@ -64,6 +65,82 @@ fn with_examples() -> String {
     taken.collect::<Vec<_>>().join("\n")
 }
 
+/// What a catalogue's file says, for an upstream's model of that name.
+fn known(file: &str, base_url: &str, name: &str) -> crate::catalog::Model {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("own.toml"), file).unwrap();
+    let text = format!(
+        "[catalog]\nfile = \"own.toml\"\n[[backend]]\nbase_url = \"{base_url}\"\nmodels = [\"{name}\"]\n"
+    );
+    std::fs::write(folder.path().join("stint.toml"), text).unwrap();
+    let settings = load(Some(&folder.path().join("stint.toml")), &env).unwrap();
+    settings.catalog.models[name].as_ref().clone()
+}
+
+const CATALOGUE: &str = r#"
+version = "2026-11-21"
+[[model]]
+match = ["big-1*"]
+context = 100000
+price_input = "2"
+price_output = "8"
+price_cache_read = "0.2"
+long_context = { above = 50000, price_input = "4", price_output = "12" }
+hosts = ["example.com"]
+[[model]]
+match = ["big-*"]
+context = 50000
+thinking_max = 4096
+efforts = [{ word = "low", usual = 100 }]
+"#;
+
+#[test]
+fn what_is_known_of_a_model_holds_where_nothing_else_is_said() {
+    let model = known(CATALOGUE, "https://api.example.com/v1", "big-1-mini");
+    assert_eq!(
+        (model.context, model.thinking_max),
+        (Tokens(100_000), Tokens(4096)),
+        "more letters count for more"
+    );
+    let tariff = model.tariff.unwrap();
+    assert_eq!(tariff.rates.cache_read.per_million_tokens, "0.2".parse().unwrap());
+    let (above, long) = tariff.long.unwrap();
+    assert_eq!((above, long.cache_read.per_million_tokens), (Tokens(50_000), "0.4".parse().unwrap()));
+    let elsewhere = known(CATALOGUE, "https://example.com.evil.net/v1", "big-1-mini");
+    assert_eq!((elsewhere.context, elsewhere.tariff), (Tokens(50_000), None), "prices belong to a host");
+    assert_eq!(known(CATALOGUE, "https://api.example.com/v1", "small").context, Tokens(32_768));
+}
+
+#[test]
+fn a_catalogue_with_a_mistake_is_refused_by_its_own_name_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.toml");
+    std::fs::write(&path, "version = \"1\"\n[[model]]\nmatch = [\"x\"]\nprice_inptu = \"1\"\n").unwrap();
+    std::fs::write(folder.path().join("stint.toml"), "[catalog]\nfile = \"own.toml\"\n").unwrap();
+    let mistakes = load(Some(&folder.path().join("stint.toml")), &env).map(drop).unwrap_err();
+    assert_eq!(mistakes.source, path.display().to_string());
+    assert_eq!(
+        mistakes.list[0].to_string(),
+        "line 4: model.price_inptu: unknown key; did you mean price_input?"
+    );
+}
+
+#[test]
+fn what_was_found_out_goes_before_the_catalogue_and_after_the_operator() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("own.toml", CATALOGUE);
+    write("learned.toml", "version = \"1\"\n[[model]]\nmatch = [\"big-2\", \"big-3\"]\ncontext = 7000\n");
+    let model = "[[backend.model]]\nname = \"big-3\"\ncontext = 8000\n";
+    let text = format!(
+        "[catalog]\nfile = \"own.toml\"\nlearned = \"learned.toml\"\n[[backend]]\nbase_url = \"http://h\"\nmodels = [\"big-2\"]\n{model}"
+    );
+    write("stint.toml", &text);
+    let settings = load(Some(&folder.path().join("stint.toml")), &env).unwrap();
+    let context = |name: &str| settings.catalog.models[name].context;
+    assert_eq!((context("big-2"), context("big-3")), (Tokens(7000), Tokens(8000)));
+}
+
 #[test]
 fn without_a_file_the_embedded_model_serves_on_loopback() {
     let settings = load(None, &env).unwrap();
@@ -86,7 +163,17 @@ fn the_complete_file_as_it_stands_changes_nothing() {
 fn every_example_in_the_complete_file_works() {
     let settings = load_text(&with_examples()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let names: Vec<&str> = settings.catalog.models.keys().map(AsRef::as_ref).collect();
-    assert_eq!(names, ["gpt-4.1-mini", "gpt-5-mini", "qwen3-0.6b", "qwen3-8b", "reasoner"]);
+    let all = [
+        "deepseek-chat",
+        "gpt-4.1-mini",
+        "gpt-5-mini",
+        "qwen3-0.6b",
+        "qwen3-14b",
+        "qwen3-32b",
+        "qwen3-8b",
+        "reasoner",
+    ];
+    assert_eq!(names, all);
     assert_eq!(settings.catalog.models["gpt-5-mini"].efforts.len(), 4);
     let limits: Vec<_> =
         settings.terms.iter().map(|terms| (terms.account.as_str(), terms.limits.len())).collect();
@@ -108,7 +195,7 @@ fn every_known_key_is_in_the_complete_file() {
     }
     unknown +=
         "[[route]]\nname = 'r'\n??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";
-    for kind in ["openai", "llamacpp", "local"] {
+    for kind in ["openai", "llamacpp", "vllm", "local"] {
         unknown += &format!("[[backend]]\nkind = '{kind}'\n??? = 1\n[[backend.model]]\n??? = 1\n");
     }
     let mistakes = load_text(&unknown.replace("???", "zzzzzzzzz")).map(drop).unwrap_err();
@@ -187,7 +274,7 @@ fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
             "line 3: server.heders_max: unknown key; did you mean headers_max?",
             "line 4: server.drain: a whole number in place of a time; write it with its unit, like \"10s\" or \
              \"500ms\"",
-            "line 7: backend.kind: \"lama\" is unknown; write \"openai\" or \"llamacpp\" or \"local\"",
+            "line 7: backend.kind: \"lama\" is unknown; did you mean \"ollama\"?",
             "line 10: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with \
              its owner",
         ],

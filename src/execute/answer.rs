@@ -1,5 +1,7 @@
 //! The answer's text on its way out: leading blank is dropped, the caller's stop texts end it.
 
+use crate::chat::Form;
+
 /// Lets an answer's text through, as soon as it cannot be part of a stop text any more.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
@@ -10,9 +12,9 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(stops: &[String]) -> Answer {
+    pub(super) fn new(stops: &[String], form: Form) -> Answer {
         let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
-        Answer { stops, ..Answer::default() }
+        Answer { stops, begun: form == Form::Text, ..Answer::default() }
     }
 
     /// What may be shown now of all that came so far.
@@ -64,7 +66,7 @@ mod tests {
 
     fn check(stops: &[&str], pieces: &[&str], shown: &str, stopped: bool) {
         let stops: Vec<String> = stops.iter().map(ToString::to_string).collect();
-        let mut answer = Answer::new(&stops);
+        let mut answer = Answer::new(&stops, Form::Chat);
         let mut seen: String = pieces.iter().map(|piece| answer.push(piece)).collect();
         seen.push_str(&answer.rest());
         assert_eq!((seen.as_str(), answer.stopped()), (shown, stopped), "{stops:?} {pieces:?}");

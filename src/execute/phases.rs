@@ -7,7 +7,7 @@
 
 use crate::backend::{Edge, Ending, Part, Piece, Thought, Usage};
 use crate::catalog::{Class, Ended, SolutionEnded, Spent};
-use crate::chat::{Event, Finish};
+use crate::chat::{Event, Finish, Form};
 use crate::units::Tokens;
 
 use super::account::{Account, Close, Lean};
@@ -37,6 +37,8 @@ pub struct Terms {
     pub prompt: Tokens,
     /// Texts that end the answer.
     pub stop: Vec<String>,
+    /// What is wanted: a text that goes on keeps the blank that it goes on with.
+    pub form: Form,
 }
 
 /// What to do after a piece.
@@ -92,7 +94,7 @@ impl Phases {
             state: State::Waiting,
             account: Account::new(terms.prompt, terms.overhead),
             thought: Thought::default(),
-            answer: Answer::new(&terms.stop),
+            answer: Answer::new(&terms.stop, terms.form),
             said: String::new(),
             leaks: Leaks::default(),
             tool_calls: false,

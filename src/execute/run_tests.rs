@@ -33,6 +33,7 @@ async fn run_within_a_second(
         effort_least: None,
         prompt: Tokens(10),
         stop: Vec::new(),
+        form: crate::chat::Form::Chat,
     });
     let (events, mut seen) = mpsc::channel::<Indexed>(4096);
     let finish = run(&job, &mut progress, &events).await.unwrap();

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::chat::Request;
 use crate::ledger::About;
 
 /// The longest name of a user or a tag that is told from others, in bytes.
 const NAME_MAX: usize = 256;
 
 /// The end user is OpenAI's `safety_identifier`, or `user` as it was called before; the tag is `metadata.tag`.
-pub(super) fn of(request: &Request) -> About {
-    let user = ["safety_identifier", "user"].into_iter().find_map(|name| request.extra.get(name));
-    let tag = request.extra.get("metadata").and_then(|metadata| metadata.get("tag"));
+pub(super) fn of(extra: &Map<String, Value>) -> About {
+    let user = ["safety_identifier", "user"].into_iter().find_map(|name| extra.get(name));
+    let tag = extra.get("metadata").and_then(|metadata| metadata.get("tag"));
     About { model: None, user: user.and_then(name), tag: tag.and_then(name) }
 }
 
@@ -38,9 +37,7 @@ mod tests {
     use super::*;
 
     fn check(extra: &Value, user: Option<&str>, tag: Option<&str>) {
-        let mut request = Request::new("auto", Vec::new());
-        request.extra = extra.as_object().cloned().unwrap_or_default();
-        let about = of(&request);
+        let about = of(extra.as_object().unwrap());
         assert_eq!((about.user.as_deref(), about.tag.as_deref()), (user, tag), "{extra}");
     }
 

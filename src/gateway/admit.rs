@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::backend::Backend;
@@ -152,9 +152,7 @@ impl Gateway {
         if request.choices > most {
             return Err(Refusal::TooManyChoices { asked: request.choices, most });
         }
-        let retry_after = Duration::from_secs(1);
-        let place =
-            self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })?;
+        let place = self.place()?;
         let id = RequestId::new();
         let considered = self.consider(&tenant.access, request)?;
         let (plan, reservation) = self.reserve(tenant, id, &considered).await?;
@@ -182,6 +180,12 @@ impl Gateway {
         Ok(Flight { id, model, choices, reserved, reports })
     }
 
+    /// A place among those in flight.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let retry_after = Duration::from_secs(1);
+        self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })
+    }
+
     /// Estimates the demand and looks at the market.
     fn consider(&self, access: &Access, request: Request) -> Result<Considered, Refusal> {
         let catalog = &self.parts.catalog;
@@ -194,7 +198,9 @@ impl Gateway {
         let needs = needs::of(&request);
         for model in &models {
             let Some(backend) = self.parts.backends.get(&model.name) else { continue };
-            if !needs.capabilities.iter().all(|need| model.can(*need)) {
+            if !model.services.contains(&needs.service)
+                || !needs.capabilities.iter().all(|need| model.can(*need))
+            {
                 // It will be refused, so its tokenizer need not read the prompt.
                 continue;
             }
@@ -216,7 +222,7 @@ impl Gateway {
         match self.try_reserve(tenant, id, on).await {
             Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on).await,
             Err(Refusal::Plan(plan::Refusal::DoesNotFit { .. })) if self.parts.ledger.is_shared() => {
-                self.parts.ledger.gather(&tenant.account, &about::of(&on.request)).await;
+                self.parts.ledger.gather(&tenant.account, &about::of(&on.request.extra)).await;
                 self.try_reserve(tenant, id, on).await
             }
             reserved => reserved,
@@ -230,7 +236,7 @@ impl Gateway {
         on: &Considered,
     ) -> Result<(Plan, Reservation), Refusal> {
         let now = self.parts.ledger.now();
-        let (account, about) = (tenant.account.clone(), about::of(&on.request));
+        let (account, about) = (tenant.account.clone(), about::of(&on.request.extra));
         let models: Vec<&Model> = on.models.iter().map(AsRef::as_ref).collect();
         let plan = plan::plan(&plan::Ask {
             demand: &on.demand,
@@ -264,18 +270,18 @@ impl Gateway {
         request.budget.deadline.map_or(most, |stated| stated.min(most))
     }
 
-    fn prices(&self, model: &str) -> Option<Prices> {
+    pub(super) fn prices(&self, model: &str) -> Option<Prices> {
         let tariff = self.parts.catalog.models.get(model).and_then(|model| model.tariff);
         tariff.map(|tariff| tariff.rates.list)
     }
 
-    fn if_abandoned(&self, model: &str) -> IfAbandoned {
+    pub(super) fn if_abandoned(&self, model: &str) -> IfAbandoned {
         let stops = self.parts.catalog.models.get(model).is_some_and(|model| model.stops_billing);
         if stops { IfAbandoned::PostMetered } else { IfAbandoned::PostWhole }
     }
 
     /// A name of the catalogue as it is; a caller's invention as `other`.
-    fn route_label(&self, name: &str) -> Arc<str> {
+    pub(super) fn route_label(&self, name: &str) -> Arc<str> {
         let catalog = &self.parts.catalog;
         let known = catalog.routes.get_key_value(name).map(|(name, _)| name);
         let known = known.or_else(|| catalog.models.get_key_value(name).map(|(name, _)| name));
@@ -289,7 +295,7 @@ fn limit_label(refusal: &Refusal) -> String {
         Refusal::Spent(Refused::Shortfall(shortfall)) => shortfall.limit.kind(),
         Refusal::Plan(plan::Refusal::DoesNotFit { limit, .. }) => limit.kind(),
         Refusal::Plan(refusal) => refusal.code().to_owned(),
-        Refusal::UnknownModel(_) => "model".to_owned(),
+        Refusal::UnknownModel(_) | Refusal::SeveralEmbedders(_) => "model".to_owned(),
         Refusal::TooManyChoices { .. } => "choices".to_owned(),
         Refusal::Overloaded { .. } | Refusal::Stopping => "flights".to_owned(),
         Refusal::Spent(_) | Refusal::Ledger(_) => "ledger".to_owned(),

@@ -61,7 +61,8 @@ impl Landing {
 impl Flying {
     /// Runs to the end and reports it. The reservation is resolved on every way out.
     pub(super) async fn fly(self, mut reservation: Reservation, reports: mpsc::Sender<Report>) {
-        if let Err(refusal) = self.depart(&mut reservation).await {
+        let departed = depart(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation).await;
+        if let Err(refusal) = departed {
             tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
             reservation.void();
             observe::request(&self, "none", "refused");
@@ -88,20 +89,6 @@ impl Flying {
                 _ => return self.land(offer, landing, &progress, books, reports).await,
             }
         }
-    }
-
-    /// Makes durable what must be before anything is sent. The idempotency key goes first: a crash in between costs the
-    /// caller an answer, never a second charge.
-    async fn depart(&self, reservation: &mut Reservation) -> Result<(), Refusal> {
-        let Some(ticket) = &self.ticket else {
-            return reservation.dispatch().await.map_err(Refusal::Ledger);
-        };
-        let now = self.parts.ledger.now();
-        let until = now + self.deadline.saturating_duration_since(Instant::now()) + EXPIRY_MARGIN;
-        ticket.begin(self.id, now, until).await?;
-        reservation.dispatch().await.map_err(Refusal::Ledger)?;
-        ticket.sent();
-        Ok(())
     }
 
     /// Runs every choice of an offer at once, until all have ended, one has failed, or the caller is gone.
@@ -178,6 +165,7 @@ impl Flying {
             effort_least: least.map(|level| level.word.clone()),
             prompt: self.prompt(offer),
             stop: self.request.sampling.stop.clone(),
+            form: self.request.form,
         };
         (0..self.request.choices).map(|_| Progress::new(terms.clone())).collect()
     }
@@ -278,6 +266,25 @@ impl Flying {
         };
         let _ = reports.send(report).await;
     }
+}
+
+/// Makes durable what must be before anything is sent. The idempotency key goes first: a crash in between costs the
+/// caller an answer, never a second charge.
+pub(super) async fn depart(
+    parts: &Parts,
+    ticket: Option<&Ticket>,
+    deadline: Instant,
+    reservation: &mut Reservation,
+) -> Result<(), Refusal> {
+    let Some(ticket) = ticket else {
+        return reservation.dispatch().await.map_err(Refusal::Ledger);
+    };
+    let now = parts.ledger.now();
+    let until = now + deadline.saturating_duration_since(Instant::now()) + EXPIRY_MARGIN;
+    ticket.begin(reservation.id(), now, until).await?;
+    reservation.dispatch().await.map_err(Refusal::Ledger)?;
+    ticket.sent();
+    Ok(())
 }
 
 /// Another offer may be tried while the caller has seen nothing and the fault is not the caller's.

@@ -5,6 +5,7 @@ mod about;
 mod admit;
 mod books;
 mod demotions;
+mod embedding;
 mod flight;
 mod flying;
 mod needs;
@@ -15,6 +16,7 @@ mod scope;
 mod settings;
 
 pub use admit::{Gateway, Parts};
+pub use embedding::Vectors;
 pub use flight::{Flight, Report};
 pub use receipt::{Receipt, Settled};
 pub use refusal::Refusal;

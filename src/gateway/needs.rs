@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::catalog::{Capability, Needs};
-use crate::chat::{Part, Request};
+use crate::catalog::{Capability, Needs, Service};
+use crate::chat::{Form, Part, Request};
 
 /// The capabilities without which the request cannot be served as it was meant.
 pub(super) fn of(request: &Request) -> Needs {
@@ -20,7 +20,11 @@ pub(super) fn of(request: &Request) -> Needs {
         (penalties(request), Capability::Penalties),
     ];
     let capabilities = wanted.into_iter().filter_map(|(needed, what)| needed.then_some(what)).collect();
-    Needs { capabilities }
+    let service = match request.form {
+        Form::Chat => Service::Chat,
+        Form::Text => Service::Completions,
+    };
+    Needs { service, capabilities }
 }
 
 /// A penalty of zero and an empty bias change nothing.

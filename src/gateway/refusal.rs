@@ -11,6 +11,11 @@ pub enum Refusal {
     /// No model or route has that name.
     #[error("there is no model {0:?}; GET /v1/models lists them")]
     UnknownModel(String),
+    /// Several models make vectors under that name, and those of one do not compare with those of another.
+    #[error(
+        "{0} stands for several models that make embeddings, whose vectors do not compare: name one of them"
+    )]
+    SeveralEmbedders(String),
     /// More answers were asked for than one request may have.
     #[error("n is {asked}; at most {most} answers can be had in one request")]
     TooManyChoices {

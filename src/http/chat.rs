@@ -1,4 +1,4 @@
-//! `POST /v1/chat/completions`.
+//! `POST /v1/chat/completions`, and `POST /v1/completions` beside it: one flow, two forms.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::tenant::Tenant;
 use crate::units::Timestamp;
 
 use super::error::Problem;
-use super::openai::{Chunks, LOST, Look, Said, Wanted, completion, read, stream};
-use super::repeat::{Kept, Turn};
+use super::openai::{Chunks, LOST, Look, Said, Style, Wanted, completion, read, read_text, stream};
+use super::repeat::{Asked, Kept, Turn};
 use super::router::Service;
 use super::{auth, body, headers, repeat};
 
@@ -23,12 +23,28 @@ pub(super) async fn completions(
     State(service): State<Arc<Service>>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
+    answer(service, request, Style::Chat).await
+}
+
+/// Says how a text goes on, as one object or as events.
+pub(super) async fn texts(
+    State(service): State<Arc<Service>>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    answer(service, request, Style::Text).await
+}
+
+async fn answer(service: Arc<Service>, request: Request<Body>, style: Style) -> Result<Response, Problem> {
     let created = Timestamp::now();
     let (parts, body) = request.into_parts();
     let tenant = auth::tenant(&service.keys, &parts.headers)?;
     let body = body::read(&parts.headers, body, &service.settings).await?;
-    let (request, wanted) = read(&body, &parts.headers, &service.settings.efforts)?;
-    let ticket = match repeat::turn(&service, &tenant, &parts.headers, &body).await? {
+    let (request, wanted) = match style {
+        Style::Chat => read(&body, &parts.headers, &service.settings.efforts)?,
+        Style::Text => read_text(&body, &parts.headers)?,
+    };
+    let asked = Asked { of: style.endpoint(), body: &body };
+    let ticket = match repeat::turn(&service, &tenant, &parts.headers, asked).await? {
         Turn::Run(ticket) => ticket,
         Turn::Said(response) => return Ok(with_limits(&service, &tenant, response)),
     };
@@ -37,7 +53,7 @@ pub(super) async fn completions(
         Err(refusal) => return Ok(with_limits(&service, &tenant, Problem::from(refusal).into_response())),
     };
     let id = flight.id();
-    let look = Look { thoughts: wanted.thoughts, mirror: service.settings.mirror_reasoning };
+    let look = Look { style, thoughts: wanted.thoughts, mirror: service.settings.mirror_reasoning };
     let answered = match wanted.stream {
         true => streamed(&service, flight, created, wanted, look, ticket.clone()).await,
         false => whole(flight, created, look).await,
@@ -103,7 +119,7 @@ fn object(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) ->
     response
 }
 
-fn with_limits(service: &Service, tenant: &Tenant, mut response: Response) -> Response {
+pub(super) fn with_limits(service: &Service, tenant: &Tenant, mut response: Response) -> Response {
     let statement = service.gateway.statement(tenant);
     headers::tightest(response.headers_mut(), &statement);
     response

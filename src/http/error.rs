@@ -198,6 +198,13 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// A request that names no model.
+    pub(crate) fn no_model() -> Problem {
+        Problem::invalid(Some("model"), "is missing; GET /v1/models lists them")
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = self.to_json().to_string();
@@ -225,6 +232,7 @@ impl From<Refusal> for Problem {
         let message = refusal.to_string();
         match refusal {
             Refusal::UnknownModel(_) => Problem::not_found(message).code("model_not_found").about("model"),
+            Refusal::SeveralEmbedders(_) => Problem::invalid(None, message).about("model"),
             Refusal::TooManyChoices { .. } => Problem::invalid(None, message).about("n"),
             Refusal::Plan(refusal) => refusal.into(),
             Refusal::Spent(Refused::Shortfall(shortfall)) => shortfall.into(),

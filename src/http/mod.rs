@@ -7,6 +7,7 @@ mod auth;
 mod body;
 mod chat;
 mod connection;
+mod embeddings;
 mod error;
 mod fields;
 mod headers;

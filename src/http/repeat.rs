@@ -29,6 +29,15 @@ pub(super) enum Turn {
     Said(Response),
 }
 
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// Of which endpoint.
+    pub(super) of: &'static str,
+    /// With which body.
+    pub(super) body: &'a [u8],
+}
+
 /// Looks at the key, if there is one, and at what there is under it. The body is a valid one.
 ///
 /// # Errors
@@ -38,14 +47,14 @@ pub(super) async fn turn(
     service: &Service,
     tenant: &Tenant,
     headers: &HeaderMap,
-    body: &[u8],
+    asked: Asked<'_>,
 ) -> Result<Turn, Problem> {
     let Some(key) = key(headers)? else { return Ok(Turn::Run(None)) };
     if service.idempotency.settings().keep.is_zero() {
         return Err(Problem::invalid(Some(KEY.as_str()), "is switched off here; leave it out"));
     }
     let scope = Scope { account: tenant.account.clone(), key: key.into() };
-    let asked = fingerprint(&scope, headers, body)?;
+    let asked = fingerprint(&scope, headers, asked)?;
     let found = service.idempotency.look(scope, asked, service.gateway.now()).await;
     let found = found.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, "an idempotency key was refused");
@@ -91,16 +100,16 @@ fn key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
 
 /// Everything that says what is asked for, whatever the order of its members and however it is spaced. The key itself
 /// is in it, so that one prompt does not have one hash everywhere.
-fn fingerprint(scope: &Scope, headers: &HeaderMap, body: &[u8]) -> Result<Fingerprint, Problem> {
-    let mut body = Value::Object(strict::object(body)?);
+fn fingerprint(scope: &Scope, headers: &HeaderMap, asked: Asked<'_>) -> Result<Fingerprint, Problem> {
+    let mut body = Value::Object(strict::object(asked.body)?);
     body.sort_all_objects();
     let budget = headers.iter().filter(|(name, _)| name.as_str().starts_with("x-budget-"));
     let mut budget: Vec<_> = budget.map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     budget.sort_unstable();
-    let said = [b"chat.completions", scope.account.as_str().as_bytes(), scope.key.as_bytes()];
+    let said = [asked.of.as_bytes(), scope.account.as_str().as_bytes(), scope.key.as_bytes()];
     let budget = budget.into_iter().flat_map(|(name, value)| [name.as_bytes(), value]);
     let mut hash = Sha256::new();
-    for part in said.into_iter().map(<[u8]>::as_ref).chain(budget).chain([body.to_string().as_bytes()]) {
+    for part in said.into_iter().chain(budget).chain([body.to_string().as_bytes()]) {
         // Told apart by their lengths, no two parts can run into each other.
         hash.update(part.len().to_le_bytes());
         hash.update(part);
@@ -206,7 +215,7 @@ mod tests {
             .iter()
             .map(|&(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect();
-        fingerprint(&scope, &headers, body.as_bytes()).unwrap()
+        fingerprint(&scope, &headers, Asked { of: "chat.completions", body: body.as_bytes() }).unwrap()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What one model would take for one request: the formulas of an offer.
 
-use crate::catalog::{Class, Conditions, Model, ModelDemand, Tariff, WorstCase};
+use crate::catalog::{Class, Conditions, Model, ModelDemand, Service, Tariff, WorstCase};
 use crate::units::{Money, Tokens};
 
 use super::{Ask, Refusal};
@@ -23,6 +23,8 @@ pub(super) struct Terms<'a> {
     pub resume: Option<Class>,
     tariff: Tariff,
     choices: u32,
+    /// True where a text is to go on, without template or thought.
+    raw: bool,
     /// True where a deadline may end the thought before its budget does: then a second call resumes from it.
     timed: bool,
 }
@@ -48,6 +50,9 @@ struct CutCost {
 impl<'a> Terms<'a> {
     /// A model's terms, if it can be asked at all: capable, available, and priced where money is limited.
     pub(super) fn of(ask: &Ask<'a>, model: &'a Model) -> Result<Terms<'a>, Refusal> {
+        if !model.services.contains(&ask.needs.service) {
+            return Err(Refusal::NotCapable { what: ask.needs.service.word() });
+        }
         if let Some(lacking) = ask.needs.capabilities.iter().find(|need| !model.can(**need)) {
             return Err(Refusal::NotCapable { what: lacking.word() });
         }
@@ -69,20 +74,21 @@ impl<'a> Terms<'a> {
             resume: model.resume(class, ask.needs),
             tariff: model.tariff.unwrap_or(Tariff::FREE),
             choices: ask.choices.max(1),
+            raw: ask.needs.service == Service::Completions,
             timed: ask.budget.deadline.is_some(),
         })
     }
 
-    /// False for a model that answers at once.
+    /// False for a model that answers at once, and where no answer is asked for but how a text goes on.
     pub(super) fn thinks(&self) -> bool {
-        self.model.thinking_max > Tokens::ZERO
+        self.model.thinking_max > Tokens::ZERO && !self.raw
     }
 
     /// Whether a thinking budget is one that the model can be given.
     pub(super) fn allows(&self, t: Tokens) -> bool {
         let model = self.model;
         if t == Tokens::ZERO {
-            !model.thinks_always
+            self.raw || !model.thinks_always
         } else {
             self.class != Class::Native || t >= model.thinking_min
         }

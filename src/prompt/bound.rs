@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::chat::{Message, Part, Request};
+use crate::chat::{Inputs, Message, Part, Request};
 use crate::units::Tokens;
 
 /// What a template puts around one message.
@@ -21,6 +21,15 @@ pub fn prompt_tokens(request: &Request) -> Tokens {
     let format = request.response_format.as_ref().map_or(0, json);
     let preamble = if request.tools.is_empty() { 0 } else { TOOLS };
     Tokens(CONVERSATION + messages + preamble + tools + format)
+}
+
+/// An upper bound for each text: what a model puts around one is little.
+pub fn embedding_tokens(inputs: &Inputs) -> Tokens {
+    let each = |length: usize| MESSAGE + u64::try_from(length).unwrap_or(u64::MAX);
+    Tokens(match inputs {
+        Inputs::Texts(texts) => texts.iter().map(|text| each(text.len())).sum(),
+        Inputs::Tokens(lists) => lists.iter().map(|ids| each(ids.len())).sum(),
+    })
 }
 
 fn message(message: &Message) -> u64 {

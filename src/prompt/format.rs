@@ -72,6 +72,11 @@ impl Format {
         self.tokenizer.encode_prompt(&self.template.render(&context, now)?, mark)
     }
 
+    /// The tokens of a text that is to go on as it is, control tokens and all.
+    pub fn raw(&self, text: &str) -> Result<Vec<u32>, PromptError> {
+        self.tokenizer.encode_prompt(text, None)
+    }
+
     /// The tokens of a text of ours, such as a hand-off.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, PromptError> {
         self.tokenizer.encode(text, None)

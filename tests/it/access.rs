@@ -19,6 +19,8 @@ type Row = (&'static str, &'static str, [u16; 5]);
 /// The API's listener. What is asked is empty, so a caller who is let in is told 400 where a body is needed.
 const API: &[Row] = &[
     ("POST", "/v1/chat/completions", [401, 401, 400, 400, 401]),
+    ("POST", "/v1/completions", [401, 401, 400, 400, 401]),
+    ("POST", "/v1/embeddings", [401, 401, 400, 400, 401]),
     ("GET", "/v1/models", [401, 401, 200, 200, 401]),
     ("GET", "/v1/models/{*name}", [401, 401, 404, 404, 401]),
     ("GET", "/v1/allowance", [401, 401, 200, 200, 401]),
@@ -264,8 +266,13 @@ fn access(models: &[&str], routes: &[&str]) -> Access {
 
 /// AU-03: the ways in by which a model can be asked for. Whoever adds a route to the API adds it here, or to those
 /// that name no model.
-const NAMING: &[(&str, &str)] =
-    &[("POST", "/v1/chat/completions"), ("GET", "/v1/models"), ("GET", "/v1/models/{*name}")];
+const NAMING: &[(&str, &str)] = &[
+    ("POST", "/v1/chat/completions"),
+    ("POST", "/v1/completions"),
+    ("POST", "/v1/embeddings"),
+    ("GET", "/v1/models"),
+    ("GET", "/v1/models/{*name}"),
+];
 const NAMELESS: &[(&str, &str)] = &[
     ("GET", "/v1/allowance"),
     ("GET", "/v1/usage"),
@@ -286,6 +293,11 @@ async fn check(access: Access, allowed: &[&str]) {
         let expected = if may { 200 } else { 404 };
         let page = world.get("sk-key", &format!("/v1/models/{name}")).await;
         assert_eq!(page.status, expected, "{name} for {access:?}");
+        let text = json!({ "model": name, "prompt": "1+2" });
+        assert_eq!(world.post("/v1/completions", "sk-key", &text).await.status, expected, "{name}");
+        // These models make no vectors, which whoever may name them is told.
+        let vectors = world.post("/v1/embeddings", "sk-key", &json!({ "model": name, "input": "1" })).await;
+        assert_eq!(vectors.status, if may { 400 } else { 404 }, "{name}: {}", vectors.text);
         for (suffix, stream) in [("", false), ("", true), (":low", false), (":t=2", true)] {
             let body = json!({
                 "model": format!("{name}{suffix}"), "stream": stream,

@@ -14,6 +14,7 @@ mod books;
 mod budgets;
 mod crash;
 mod dialects;
+mod endpoints;
 mod faults;
 mod hanging_up;
 mod harness;

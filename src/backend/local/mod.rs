@@ -84,6 +84,7 @@ impl Local {
             return Err(failure.unsent().code("model_not_capable"));
         }
         let (prompt, phases) = match &call.part {
+            Part::Whole { solution, .. } if let Some(text) = request.raw() => self.raw(&text, *solution)?,
             Part::Whole { thinking, solution } => self.whole(request, *thinking, *solution)?,
             Part::Solution { thought, solution, .. } => self.resumed(request, thought, *solution)?,
             Part::Thought { .. } | Part::Total { .. } => {
@@ -98,6 +99,16 @@ impl Local {
             seed: call.seed,
         };
         Ok(Job { prompt, sampling, phases, eos: self.format.ends().iter().copied().take(ENDS_MAX).collect() })
+    }
+
+    /// Without template, tags or hand-off.
+    fn raw(&self, text: &str, solution: Tokens) -> Result<(Vec<u32>, Phases), Failure> {
+        let prompt = self.format.raw(text).map_err(|error| unspeakable(&error))?;
+        if prompt.is_empty() {
+            let failure = Failure::new(Fault::Caller, "this model needs a prompt to go on from");
+            return Err(failure.unsent());
+        }
+        Ok((prompt, Phases { thinking: None, solution: solution.clamp_u32() }))
     }
 
     fn whole(
@@ -181,7 +192,11 @@ impl Backend for Local {
             // It fits in no case, so it is not worth reading.
             return bound;
         }
-        match self.format.render(request, true) {
+        let rendered = match request.raw() {
+            Some(text) => self.format.raw(&text),
+            None => self.format.render(request, true),
+        };
+        match rendered {
             Ok(prompt) => Tokens(prompt.len().try_into().unwrap_or(u64::MAX)),
             Err(_) => bound,
         }

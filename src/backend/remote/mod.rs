@@ -20,15 +20,16 @@ mod wire;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 use serde_json::Value;
 
 use super::pace::{Lap, Pace};
-use super::{Backend, Call, Failure, Fault, Generation, Piece};
+use super::{Backend, Call, Embedded, Failure, Fault, Generation, Piece};
 use crate::catalog::Conditions;
-use crate::chat::Request;
+use crate::chat::{Embedding, Request};
 use crate::prompt;
 use crate::units::Tokens;
 
@@ -43,6 +44,14 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// When the API has no words for it; nothing is sent then.
     fn write(&self, call: &Call) -> Result<Sent, Failure>;
+
+    /// What is sent for vectors.
+    ///
+    /// # Errors
+    /// When the API has none, as most.
+    fn embed(&self, _: &Embedding) -> Result<Sent, Failure> {
+        Err(no_words("this model makes no embeddings"))
+    }
 
     /// What reads the answer to a call.
     fn reader(&self, call: &Call) -> Box<dyn Reader>;
@@ -77,11 +86,37 @@ impl<P: Provider> Remote<P> {
         let events = self.client.stream(&sent.path, &sent.body).await?;
         Ok(generation(events, self.provider.reader(&call), lap, self.pace.clone(), VecDeque::new()))
     }
+
+    async fn vectors(&self, ask: &Embedding) -> Result<Embedded, Failure> {
+        let sent = self.provider.embed(ask)?;
+        let answer = self.client.json(&sent.path, &sent.body).await?;
+        embedded(answer, ask.inputs.len())
+    }
+}
+
+/// The vectors of an answer in OpenAI's form, which most have taken over.
+fn embedded(mut answer: Value, wanted: usize) -> Result<Embedded, Failure> {
+    let data = match answer["data"].take() {
+        Value::Array(data) if data.len() == wanted => data,
+        _ => {
+            return Err(Failure::new(
+                Fault::Backend,
+                "the upstream sent other than one vector for each text",
+            ));
+        }
+    };
+    let told =
+        ["/usage/prompt_tokens", "/usage/total_tokens"].iter().find_map(|at| answer.pointer(at)?.as_u64());
+    Ok(Embedded { data, prompt: told.map(Tokens) })
 }
 
 impl<P: Provider> Backend for Remote<P> {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
         async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+    }
+
+    fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
+        async move { self.vectors(&ask).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {

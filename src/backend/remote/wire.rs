@@ -2,11 +2,25 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::chat::{Message, Part, Role};
+use crate::chat::{Embedding, Inputs, Message, Part, Role};
 
 /// A number as the caller wrote it: through a float twice as wide, 0.7 would become 0.699999988.
 pub(super) fn decimal(value: f32) -> Value {
     value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
+}
+
+/// A call for vectors in OpenAI's form.
+pub(super) fn embedding(ask: &Embedding, model: Option<&str>) -> Value {
+    let mut body = ask.extra.clone();
+    if let Some(model) = model {
+        body.insert("model".to_owned(), json!(model));
+    }
+    let input = match &ask.inputs {
+        Inputs::Texts(texts) => json!(texts),
+        Inputs::Tokens(lists) => json!(lists),
+    };
+    body.insert("input".to_owned(), input);
+    Value::Object(body)
 }
 
 /// The conversation.

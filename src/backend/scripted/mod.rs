@@ -90,7 +90,7 @@ impl Scripted {
             return Err(failure);
         }
         let prompt = self.prompt_tokens(&call.request);
-        let running = (play.pieces(&call.part, prompt).into_iter(), play, entry);
+        let running = (play.pieces(&call, prompt).into_iter(), play, entry);
         Ok(Box::pin(stream::unfold(Some(running), |running| async move {
             let (mut pieces, play, entry) = running?;
             let piece = next(pieces.next()?, &play, &entry).await;

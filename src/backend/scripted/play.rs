@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Gate;
-use crate::backend::{Edge, Ending, Failure, Part, Piece, Thought, Usage};
-use crate::chat::ToolCallDelta;
+use crate::backend::{Call, Edge, Ending, Failure, Part, Piece, Thought, Usage};
+use crate::chat::{Form, ToolCallDelta};
 use crate::units::Tokens;
 
 /// How many tokens a scripted hand-off has.
@@ -114,8 +114,15 @@ impl Play {
     }
 
     /// What comes of it under the limits of a part.
-    pub(super) fn pieces(&self, part: &Part, prompt: Tokens) -> Vec<Piece> {
-        let mut pieces = match part {
+    pub(super) fn pieces(&self, call: &Call, prompt: Tokens) -> Vec<Piece> {
+        let mut pieces = match &call.part {
+            Part::Whole { solution, .. }
+            | Part::Solution { solution, .. }
+            | Part::Total { tokens: solution, .. }
+                if call.request.form == Form::Text =>
+            {
+                self.solve(&self.answer, count(*solution))
+            }
             Part::Whole { thinking, solution } => self.whole(count(*thinking), count(*solution)),
             Part::Thought { thinking, .. } => self.think(count(*thinking)),
             Part::Solution { thought, solution, .. } => self.resume(thought, count(*solution)),

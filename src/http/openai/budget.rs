@@ -14,6 +14,17 @@ use crate::units::{Effort, Money, Preference, Tokens};
 /// The effort words and what they mean.
 pub(crate) type Efforts = BTreeMap<String, Effort>;
 
+/// What is said about budgets where there is no thinking to speak of: the extension object and its headers.
+pub(super) fn plain(fields: &mut Fields, headers: &HeaderMap) -> Result<Budget, Problem> {
+    let efforts = Efforts::new();
+    let mut dialects = Dialects::new(&efforts);
+    if let Some(budget) = fields.fields("budget")? {
+        dialects.extension(budget)?;
+    }
+    dialects.headers(headers)?;
+    Ok(dialects.finish())
+}
+
 /// Collects what is said about budgets.
 #[derive(Debug)]
 pub(super) struct Dialects<'a> {

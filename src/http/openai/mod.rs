@@ -5,6 +5,7 @@ mod parse;
 mod render;
 mod signed;
 mod stream;
+mod text;
 
 use axum::http::HeaderMap;
 
@@ -16,8 +17,9 @@ use super::strict;
 
 pub(crate) use budget::Efforts;
 pub(super) use parse::Wanted;
-pub(super) use render::{Look, Said, completion};
+pub(super) use render::{Look, Said, Style, completion};
 pub(super) use stream::{Chunks, LOST, stream};
+pub(super) use text::read_text;
 
 /// Reads a chat completion's body and headers.
 ///
@@ -31,8 +33,7 @@ pub(super) fn read(
     let mut fields = Fields::of_body(strict::object(body)?);
     let mut dialects = budget::Dialects::new(efforts);
     let model = fields.text("model")?.filter(|model| !model.is_empty());
-    let model =
-        model.ok_or_else(|| Problem::invalid(Some("model"), "is missing; GET /v1/models lists them"))?;
+    let model = model.ok_or_else(Problem::no_model)?;
     let model = dialects.suffix(&model)?;
     dialects.body(&mut fields)?;
     dialects.headers(headers)?;

@@ -49,12 +49,12 @@ pub(super) fn request(fields: &mut Fields, model: String) -> Result<(Request, Wa
     Ok((request, wanted))
 }
 
-fn choices(fields: &mut Fields) -> Result<u32, Problem> {
+pub(super) fn choices(fields: &mut Fields) -> Result<u32, Problem> {
     let n = fields.whole("n")?.unwrap_or(1);
     u32::try_from(n).ok().filter(|&n| n > 0).ok_or_else(|| Problem::invalid(Some("n"), "must be at least 1"))
 }
 
-fn include_usage(fields: &mut Fields) -> Result<bool, Problem> {
+pub(super) fn include_usage(fields: &mut Fields) -> Result<bool, Problem> {
     let Some(mut options) = fields.fields("stream_options")? else { return Ok(false) };
     let include = options.flag("include_usage")?.unwrap_or(false);
     options.flag("include_obfuscation")?;
@@ -62,7 +62,7 @@ fn include_usage(fields: &mut Fields) -> Result<bool, Problem> {
     Ok(include)
 }
 
-fn sampling(fields: &mut Fields) -> Result<Sampling, Problem> {
+pub(super) fn sampling(fields: &mut Fields) -> Result<Sampling, Problem> {
     let top_k = fields.whole("top_k")?;
     Ok(Sampling {
         temperature: fields.number("temperature", 0.0, 2.0)?.map(narrow),
@@ -97,7 +97,7 @@ fn stop(fields: &mut Fields) -> Result<Vec<String>, Problem> {
     }
 }
 
-fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> {
+pub(super) fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> {
     // A tier, storage or built-in tools change what is billed or kept: not without the operator's word.
     if !matches!(fields.text("service_tier")?.as_deref(), None | Some("auto" | "default")) {
         return Err(Problem::invalid(Some("service_tier"), "may only be auto or default here"));

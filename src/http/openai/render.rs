@@ -65,37 +65,68 @@ impl Said {
     }
 }
 
+/// Which of OpenAI's two completions is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// A turn of a conversation.
+    Chat,
+    /// How a text goes on.
+    Text,
+}
+
+impl Style {
+    /// The endpoint's name.
+    pub(crate) fn endpoint(self) -> &'static str {
+        match self {
+            Style::Chat => "chat.completions",
+            Style::Text => "completions",
+        }
+    }
+
+    /// `chatcmpl-` or `cmpl-`, and the request's id.
+    pub(super) fn id(self, id: RequestId) -> String {
+        let prefix = match self {
+            Style::Chat => "chatcmpl-",
+            Style::Text => "cmpl-",
+        };
+        id.to_string().replacen("req_", prefix, 1)
+    }
+
+    /// What a whole answer, and what a chunk of one, is called.
+    pub(super) fn objects(self) -> (&'static str, &'static str) {
+        match self {
+            Style::Chat => ("chat.completion", "chat.completion.chunk"),
+            Style::Text => ("text_completion", "text_completion"),
+        }
+    }
+}
+
 /// How the answer is to look.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
+    pub(crate) style: Style,
     pub(crate) thoughts: bool,
     pub(crate) mirror: bool,
 }
 
-/// The whole answer as one `chat.completion`.
+/// The whole answer as one object.
 pub(crate) fn completion(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) -> Value {
     let choices = said.into_iter().zip(&receipt.choices).enumerate().map(|(index, (said, settled))| {
-        json!({
-            "index": index,
-            "message": said.message(look.thoughts, look.mirror),
-            "logprobs": null,
-            "finish_reason": settled.finish.word(),
-        })
+        let (name, said) = match look.style {
+            Style::Chat => ("message", said.message(look.thoughts, look.mirror)),
+            Style::Text => ("text", said.answer.into()),
+        };
+        json!({ "index": index, name: said, "logprobs": null, "finish_reason": settled.finish.word() })
     });
     json!({
-        "id": completion_id(receipt.id),
-        "object": "chat.completion",
+        "id": look.style.id(receipt.id),
+        "object": look.style.objects().0,
         "created": created.as_seconds(),
         "model": &*receipt.model,
         "choices": choices.collect::<Vec<_>>(),
         "usage": usage(receipt),
         "budget": budget(receipt),
     })
-}
-
-/// `chatcmpl-` and the request's id.
-pub(super) fn completion_id(id: RequestId) -> String {
-    id.to_string().replacen("req_", "chatcmpl-", 1)
 }
 
 /// The delivered choices, summed; the prompt once.

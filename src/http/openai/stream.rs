@@ -15,7 +15,7 @@ use crate::chat::Event;
 use crate::gateway::{Flight, Receipt, Report};
 use crate::units::Timestamp;
 
-use super::render::{Look, budget, completion_id, usage};
+use super::render::{Look, Style, budget, usage};
 use super::signed;
 use crate::http::error::Problem;
 use crate::http::repeat::Kept;
@@ -38,7 +38,7 @@ impl Chunks {
     pub(crate) fn new(flight: &Flight, created: Timestamp, include_usage: bool, look: Look) -> Chunks {
         let choices = usize::try_from(flight.choices()).unwrap_or(usize::MAX);
         Chunks {
-            id: completion_id(flight.id()),
+            id: look.style.id(flight.id()),
             model: flight.model().clone(),
             created: created.as_seconds(),
             include_usage,
@@ -50,7 +50,7 @@ impl Chunks {
     fn chunk(&self, choices: Value, more: &[(&str, Value)]) -> Value {
         let mut chunk = Map::new();
         chunk.insert("id".into(), self.id.clone().into());
-        chunk.insert("object".into(), "chat.completion.chunk".into());
+        chunk.insert("object".into(), self.look.style.objects().1.into());
         chunk.insert("created".into(), self.created.into());
         chunk.insert("model".into(), (*self.model).into());
         chunk.insert("choices".into(), choices);
@@ -61,7 +61,17 @@ impl Chunks {
         chunk.into()
     }
 
-    fn delta(&mut self, index: u32, mut delta: Map<String, Value>, finish: Option<&str>) -> Value {
+    fn delta(&mut self, index: u32, delta: Map<String, Value>, finish: Option<&str>) -> Value {
+        match self.look.style {
+            Style::Chat => self.chat_delta(index, delta, finish),
+            Style::Text => {
+                let text = delta.get("content").cloned().unwrap_or_else(|| "".into());
+                json!([{ "index": index, "text": text, "logprobs": null, "finish_reason": finish }])
+            }
+        }
+    }
+
+    fn chat_delta(&mut self, index: u32, mut delta: Map<String, Value>, finish: Option<&str>) -> Value {
         let begun = self.begun.get_mut(usize::try_from(index).unwrap_or(usize::MAX));
         if begun.is_some_and(|begun| !std::mem::replace(begun, true)) {
             delta.insert("role".into(), "assistant".into());
@@ -92,6 +102,7 @@ impl Chunks {
                 delta.insert("content".into(), text.into());
             }
             Event::Thought(_) | Event::Signed(_) if !self.look.thoughts => return None,
+            Event::ToolCall(_) if self.look.style == Style::Text => return None,
             Event::Signed(signed) => {
                 delta.insert("reasoning_details".into(), json!([signed::write(signed)]));
             }

@@ -5,7 +5,7 @@ mod rules;
 
 use super::*;
 use crate::catalog::{
-    Capability, EffortLevel, HandOff, Left, LogNormal, ModelDemand, Prices, Rates, Tariff, TaskClass,
+    Capability, EffortLevel, HandOff, Left, LogNormal, ModelDemand, Prices, Rates, Service, Tariff, TaskClass,
 };
 use crate::chat::Depth;
 use crate::units::{Amount, Difficulty, Effort, Limit, Price, Timestamp, Unit, Window};
@@ -71,6 +71,7 @@ fn model(name: &str, class: Class) -> Model {
         thinking_max: Tokens(4096),
         solution_default: Tokens(256),
         hand_off: HandOff { text: String::new(), overhead: Tokens(4) },
+        services: vec![Service::Chat, Service::Completions],
         capabilities: vec![Capability::Tools],
         efforts: vec![level("minimal", 0), level("low", 100), level("high", 1000)],
         resumes_tools: false,

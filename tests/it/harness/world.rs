@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use stint::backend::Backend;
 use stint::backend::scripted::Scripted;
-use stint::catalog::{Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
+use stint::catalog::{self, Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
 use stint::config;
 use stint::gateway::{Gateway, Parts};
 use stint::http::{self, Server, Service};
@@ -38,6 +38,7 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
         thinking_max: Tokens(1024),
         solution_default: Tokens(64),
         hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5) },
+        services: vec![catalog::Service::Chat, catalog::Service::Completions, catalog::Service::Embeddings],
         capabilities: match class {
             Class::Effort => vec![Capability::Tools, Capability::Schema],
             _ => Vec::new(),
@@ -160,6 +161,13 @@ impl World {
         let request = self.client.post(format!("{}/v1/chat/completions", self.base));
         let request = request.header("authorization", format!("Bearer {key}"));
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
+    }
+
+    /// Posts to a path.
+    pub(crate) async fn post(&self, path: &str, key: &str, body: &Value) -> Answer {
+        let request = self.client.post(format!("{}{path}", self.base));
+        let request = request.header("authorization", format!("Bearer {key}"));
         Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
     }
 

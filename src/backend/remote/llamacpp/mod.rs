@@ -13,6 +13,7 @@ mod events;
 mod request;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
@@ -21,11 +22,11 @@ use tokio::sync::OnceCell;
 
 use super::client::{self, Client};
 use super::openai::{self, ChatCompletions, Dialect};
-use super::{Remote, SettingsError, generation};
+use super::{Remote, SettingsError, generation, no_words, wire};
 use crate::backend::pace::Pace;
-use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece, Thought};
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
 use crate::catalog::{Class, Conditions};
-use crate::chat::{Message, Request, Role};
+use crate::chat::{Embedding, Message, Request, Role};
 use crate::prompt;
 use crate::prompt::tags::Splitter;
 use crate::units::Tokens;
@@ -98,6 +99,9 @@ impl LlamaCpp {
     }
 
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
+        if let Some(text) = call.request.raw() {
+            return self.go_on(&call, &text).await;
+        }
         if call.class != Class::Continue {
             return self.chat().await?.begin(call).await;
         }
@@ -169,6 +173,20 @@ impl LlamaCpp {
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         let reader = events::Reader::solution(self.splitter(vocabulary));
         Ok(generation(events, reader, lap, self.pace.clone(), first.into_iter().collect()))
+    }
+
+    /// How a text goes on, without template or tags.
+    async fn go_on(&self, call: &Call, text: &str) -> Result<Generation, Failure> {
+        let lap = self.pace.start();
+        let solution = match &call.part {
+            Part::Whole { solution, .. } | Part::Solution { solution, .. } => *solution,
+            Part::Thought { .. } | Part::Total { .. } => {
+                return Err(no_words("there is no thought in how a text goes on"));
+            }
+        };
+        let body = request::solution(call, json!(text), solution, &[]);
+        let events = self.client.stream("completion", &body).await?;
+        Ok(generation(events, events::Reader::solution(None), lap, self.pace.clone(), VecDeque::new()))
     }
 
     /// What stands before the answer, and whether our hand-off is a part of it.
@@ -248,6 +266,15 @@ fn single(ids: &[u32]) -> Option<u32> {
 impl Backend for LlamaCpp {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
         async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+    }
+
+    fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
+        async move {
+            let body = wire::embedding(&ask, None);
+            let answer = self.client.json("v1/embeddings", &body).await;
+            super::embedded(answer.inspect_err(|failure| self.pace.failed(failure))?, ask.inputs.len())
+        }
+        .boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {

@@ -59,6 +59,13 @@ impl Default for Dialect {
     }
 }
 
+impl Dialect {
+    /// Where something else is asked for than chat completions.
+    pub(super) fn beside(&self, what: &str) -> String {
+        self.path.replace("chat/completions", what)
+    }
+}
+
 /// The member that limits what is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LimitMember {

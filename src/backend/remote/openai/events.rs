@@ -207,7 +207,7 @@ fn count(tokens: Tokens, pieces: &mut VecDeque<Piece>) {
     pieces.extend((rest > Tokens::ZERO).then_some(Piece::Tag { tokens: rest, edge: Edge::Start }));
 }
 
-fn ending(word: &str) -> Result<Ending, Failure> {
+pub(super) fn ending(word: &str) -> Result<Ending, Failure> {
     match word {
         "length" | "max_tokens" => Ok(Ending::Limit),
         "tool_calls" | "function_call" => Ok(Ending::ToolCalls),
@@ -218,7 +218,7 @@ fn ending(word: &str) -> Result<Ending, Failure> {
 }
 
 /// Whether the end-of-text token is counted, these upstreams do not say.
-fn stop() -> Ending {
+pub(super) fn stop() -> Ending {
     Ending::Stop { tokens: Tokens::ZERO }
 }
 

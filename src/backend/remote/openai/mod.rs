@@ -13,13 +13,15 @@ mod known;
 mod request;
 #[cfg(test)]
 mod tests;
+mod text;
 mod usage;
 
 use std::sync::Arc;
 
 use super::client;
-use super::{Provider, Reader, Remote, Sent, SettingsError};
+use super::{Provider, Reader, Remote, Sent, SettingsError, wire};
 use crate::backend::{Call, Failure};
+use crate::chat::{Embedding, Form};
 use crate::units::Tokens;
 
 pub use dialect::{
@@ -105,7 +107,15 @@ impl Provider for ChatCompletions {
         request::write(&self.settings, call)
     }
 
+    fn embed(&self, ask: &Embedding) -> Result<Sent, Failure> {
+        let path = self.settings.dialect.beside("embeddings");
+        Ok(Sent { path: path.into(), body: wire::embedding(ask, Some(&self.settings.model)) })
+    }
+
     fn reader(&self, call: &Call) -> Box<dyn Reader> {
-        Box::new(events::Reader::new(&self.settings, call))
+        match call.request.form {
+            Form::Chat => Box::new(events::Reader::new(&self.settings, call)),
+            Form::Text => Box::new(text::Reader::default()),
+        }
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Settings;
 use super::conversation;
 use super::dialect::{BudgetMember, Dialect, EffortMember, Resume, Switch, UsageMember, Word};
+use super::{Settings, text};
 use crate::backend::remote::wire::decimal;
 use crate::backend::remote::{Sent, no_words};
 use crate::backend::{Call, Failure, Part, Thought};
@@ -42,9 +42,23 @@ enum Thinks<'c> {
 
 /// What is sent for a call.
 pub(super) fn write(settings: &Settings, call: &Call) -> Result<Sent, Failure> {
+    if let Some(text) = call.request.raw() {
+        return raw(settings, call, &text);
+    }
     let ask = ask(settings, call)?;
     let path = ask.path.into();
     Ok(Sent { path, body: body(settings, call, ask)? })
+}
+
+/// How a text goes on, in one go.
+fn raw(settings: &Settings, call: &Call, text: &str) -> Result<Sent, Failure> {
+    let tokens = match &call.part {
+        Part::Total { tokens, .. } => *tokens,
+        Part::Whole { solution, .. } | Part::Solution { solution, .. } => *solution,
+        Part::Thought { .. } => return Err(no_words("there is no thought in how a text goes on")),
+    };
+    let path = settings.dialect.beside("completions").into();
+    Ok(Sent { path, body: text::body(&settings.model, call, text, tokens) })
 }
 
 fn ask<'c>(settings: &Settings, call: &'c Call) -> Result<Ask<'c>, Failure> {

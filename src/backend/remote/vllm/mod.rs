@@ -8,6 +8,7 @@ mod events;
 mod request;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -18,9 +19,9 @@ use super::client::Client;
 use super::openai::{ChatCompletions, Settings};
 use super::{Remote, SettingsError, generation};
 use crate::backend::pace::Pace;
-use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece, Thought};
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
 use crate::catalog::{Class, Conditions};
-use crate::chat::{Message, Request, Role};
+use crate::chat::{Embedding, Message, Request, Role};
 use crate::prompt;
 use crate::prompt::tags::Splitter;
 use crate::units::Tokens;
@@ -94,7 +95,9 @@ impl Vllm {
 
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
         match &call.part {
-            _ if call.class != Class::Continue => self.chat().await?.begin(call).await,
+            _ if call.class != Class::Continue || call.request.raw().is_some() => {
+                self.chat().await?.begin(call).await
+            }
             _ if !call.request.tools.is_empty() => {
                 let failure =
                     Failure::new(Fault::Caller, "this model calls no tools while its thinking is held");
@@ -210,6 +213,10 @@ fn count(ids: &[u32]) -> Tokens {
 impl Backend for Vllm {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
         async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+    }
+
+    fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
+        async move { self.chat().await?.embed(ask).await }.boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {

@@ -1,0 +1,38 @@
+//! Texts that are to become vectors.
+
+use serde_json::{Map, Value};
+
+/// One call for vectors, checked and in canonical form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding {
+    /// A real model, or a route to one.
+    pub model: String,
+    /// What to make vectors of, at least one.
+    pub inputs: Inputs,
+    /// Known members that only some upstreams understand (`dimensions`, `user`, …), passed through.
+    pub extra: Map<String, Value>,
+}
+
+/// What vectors are made of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Inputs {
+    /// Texts.
+    Texts(Vec<String>),
+    /// Token ids, for a caller who has the model's tokenizer.
+    Tokens(Vec<Vec<u32>>),
+}
+
+impl Inputs {
+    /// How many vectors there will be.
+    pub fn len(&self) -> usize {
+        match self {
+            Inputs::Texts(texts) => texts.len(),
+            Inputs::Tokens(lists) => lists.len(),
+        }
+    }
+
+    /// True where there is nothing to make a vector of.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

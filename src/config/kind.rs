@@ -1,0 +1,98 @@
+//! The kinds of backends, and what holds for each where nothing is said.
+
+use crate::catalog::{Capability, Class, Service};
+
+/// A kind of backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Local,
+    OpenAi,
+    LlamaCpp,
+    DeepSeek,
+    DashScope,
+    OpenRouter,
+    Vllm,
+    Sglang,
+    Mistral,
+    Xai,
+    Ollama,
+}
+
+/// As they are written.
+pub(super) const KINDS: [(&str, Kind); 11] = [
+    ("openai", Kind::OpenAi),
+    ("llamacpp", Kind::LlamaCpp),
+    ("vllm", Kind::Vllm),
+    ("sglang", Kind::Sglang),
+    ("ollama", Kind::Ollama),
+    ("deepseek", Kind::DeepSeek),
+    ("dashscope", Kind::DashScope),
+    ("openrouter", Kind::OpenRouter),
+    ("mistral", Kind::Mistral),
+    ("xai", Kind::Xai),
+    ("local", Kind::Local),
+];
+
+impl Kind {
+    /// How such a backend holds a model's thinking where nothing is said of it, the strongest way first.
+    pub(super) fn classes(self) -> &'static [Class] {
+        match self {
+            Kind::Local => &[Class::Inline],
+            Kind::LlamaCpp | Kind::Vllm | Kind::Sglang => &[Class::Continue, Class::Native, Class::Turn],
+            Kind::DeepSeek | Kind::Mistral => &[Class::Continue, Class::Turn],
+            Kind::DashScope | Kind::OpenRouter => &[Class::Native, Class::Turn],
+            Kind::Ollama => &[Class::Turn],
+            Kind::OpenAi | Kind::Xai => &[Class::Effort],
+        }
+    }
+
+    /// How it can hold it where the operator says so.
+    pub(super) fn classes_most(self) -> &'static [Class] {
+        match self {
+            Kind::Local => &[Class::Inline],
+            Kind::LlamaCpp => self.classes(),
+            _ => &[Class::Continue, Class::Native, Class::Turn, Class::Effort],
+        }
+    }
+
+    /// What the models of such a backend can be asked for where nothing is said of it.
+    pub(super) fn services(self) -> &'static [Service] {
+        match self {
+            Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => {
+                &[Service::Chat, Service::Completions]
+            }
+            Kind::OpenAi
+            | Kind::DeepSeek
+            | Kind::DashScope
+            | Kind::OpenRouter
+            | Kind::Mistral
+            | Kind::Xai => &[Service::Chat],
+        }
+    }
+
+    /// What they can do beyond text.
+    pub(super) fn capabilities(self) -> &'static [Capability] {
+        match self {
+            // DeepSeek takes no penalties while it thinks, xAI none at all, and Mistral no biases.
+            Kind::Local | Kind::DeepSeek | Kind::Mistral | Kind::Xai => &[],
+            _ => &[Capability::Penalties],
+        }
+    }
+
+    /// Whether it stops, and stops billing, when the connection is gone: who serves for oneself does.
+    pub(super) fn stops_billing(self) -> bool {
+        matches!(self, Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama)
+    }
+
+    /// Where its API is, for those that are at one place.
+    pub(super) fn base_url(self) -> Option<&'static str> {
+        match self {
+            Kind::DeepSeek => Some("https://api.deepseek.com"),
+            Kind::DashScope => Some("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
+            Kind::OpenRouter => Some("https://openrouter.ai/api/v1"),
+            Kind::Mistral => Some("https://api.mistral.ai/v1"),
+            Kind::Xai => Some("https://api.x.ai/v1"),
+            Kind::OpenAi | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama | Kind::Local => None,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What is known about models before the operator says anything: `models.toml`, and what `stint probe` has learned.
+//!
+//! An entry tells of all models whose upstream name fits one of its patterns, `*` standing for anything. Of several that
+//! fit all count, the ones with more letters over those with fewer, and what was learned over what was shipped.
+
+use std::path::Path;
+
+use crate::backend::remote;
+
+use super::backend::Base;
+use super::kind::{KINDS, Kind};
+use super::mistake::{Mistakes, Wrong};
+use super::model::{self, Declared};
+use super::reader::{Document, Section};
+use super::storage;
+
+/// What ships with the binary.
+const SHIPPED: &str = include_str!("../../config/models.toml");
+
+/// A file of entries, read.
+pub(super) struct File {
+    source: String,
+    pub(super) text: String,
+}
+
+/// The files that tell of models: the shipped one or the operator's in its place, and what was learned.
+pub(super) fn files(root: &Section<'_>) -> Vec<File> {
+    let section = root.section("catalog");
+    let stated = section.path("file").and_then(|path| File::read(&section, "file", &path));
+    let shipped = || File { source: "the shipped models.toml".to_owned(), text: SHIPPED.to_owned() };
+    let learned = section.path("learned");
+    let learned = learned.or_else(|| storage::folder(&section).map(|folder| folder.join("models.toml")));
+    // Nothing need have been learned yet.
+    let learned = learned.filter(|path| path.exists());
+    let learned = learned.and_then(|path| File::read(&section, "learned", &path));
+    std::iter::once(stated.unwrap_or_else(shipped)).chain(learned).collect()
+}
+
+impl File {
+    fn read(section: &Section<'_>, key: &str, path: &Path) -> Option<File> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            section.wrong(key, Wrong::new(format!("cannot be read: {error}"), "name a readable file"));
+        });
+        text.ok().map(|text| File { source: path.display().to_string(), text })
+    }
+}
+
+/// The first of the files with which something is wrong.
+pub(super) fn mistaken(files: &[File], documents: Vec<Document<'_>>) -> Option<Mistakes> {
+    let each = files.iter().zip(documents).map(|(file, document)| (file, document.mistakes.into_inner()));
+    let (file, mut list) = each.into_iter().find(|(_, list)| !list.is_empty())?;
+    list.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+    Some(Mistakes { source: file.source.clone(), list })
+}
+
+/// Entries about models, in the order in which they count.
+pub(super) struct Known<'d>(Vec<Entry<'d>>);
+
+struct Entry<'d> {
+    /// The kinds of backends that it is about; all where empty.
+    kinds: Vec<Kind>,
+    /// The hosts that it is about; all where empty. Prices belong to a host.
+    hosts: Vec<String>,
+    patterns: Vec<String>,
+    section: Section<'d>,
+}
+
+impl<'d> Known<'d> {
+    /// The entries of some files, the later ones counting for more. What is wrong with an entry is noted in its file.
+    pub(super) fn of<'s>(files: impl IntoIterator<Item = &'s Section<'d>>) -> Known<'d>
+    where
+        'd: 's,
+    {
+        let mut entries = Vec::new();
+        for file in files {
+            file.need::<String>("version", "write the date of what it says, like \"2026-11-21\"");
+            let mut own: Vec<Entry<'d>> =
+                file.sections("model").into_iter().filter_map(Entry::read).collect();
+            own.sort_by_key(Entry::letters);
+            entries.extend(own);
+        }
+        Known(entries)
+    }
+
+    /// A model with all that is known of it by its upstream's name.
+    pub(super) fn tell(&self, mut model: Declared, base: &Base, upstream: &str) -> Declared {
+        for entry in self.0.iter().filter(|entry| entry.is_about(base, upstream)) {
+            model::apply(&entry.section, &mut model);
+        }
+        model
+    }
+}
+
+impl<'d> Entry<'d> {
+    fn read(section: Section<'d>) -> Option<Entry<'d>> {
+        let remedy = "write the upstream's names that it is about, like [\"some-model*\"]";
+        let patterns = section.need::<Vec<String>>("match", remedy);
+        let entry = Entry {
+            kinds: section.words("kinds", &KINDS),
+            hosts: section.or("hosts", Vec::new()),
+            patterns: patterns.unwrap_or_default(),
+            section,
+        };
+        entry.check();
+        (!entry.patterns.is_empty()).then_some(entry)
+    }
+
+    /// Applies the entry once, so that what is wrong with it is found though no model be about it.
+    fn check(&self) {
+        if self.section.has("name") {
+            self.section.wrong("name", Wrong::new("not for an entry", "write match = [\"…\"]"));
+        }
+        let kinds = if self.kinds.is_empty() { &[Kind::OpenAi][..] } else { &self.kinds };
+        for kind in kinds {
+            model::apply(&self.section, &mut model::usual("", &Base::of(*kind), None));
+        }
+    }
+
+    fn letters(&self) -> usize {
+        self.patterns.iter().map(|pattern| pattern.replace('*', "").len()).min().unwrap_or(0)
+    }
+
+    fn is_about(&self, base: &Base, upstream: &str) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&base.kind))
+            && (self.hosts.is_empty() || self.hosts.iter().any(|host| is_host(&base.client, host)))
+            && self.patterns.iter().any(|pattern| fits(pattern, upstream))
+    }
+}
+
+/// Whether an upstream is at that host, or below it.
+fn is_host(client: &remote::Settings, host: &str) -> bool {
+    let url = reqwest::Url::parse(&client.base_url);
+    let at = url.ok().and_then(|url| url.host_str().map(str::to_ascii_lowercase)).unwrap_or_default();
+    at.strip_suffix(host).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// Whether a name fits a pattern in which `*` stands for anything.
+fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        if let Some(between) = last.replace(part) {
+            match rest.find(between) {
+                Some(at) => rest = &rest[at + between.len()..],
+                None => return false,
+            }
+        }
+    }
+    last.map_or(rest.is_empty(), |end: &str| rest.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pattern: &str, fitting: &[&str], others: &[&str]) {
+        fitting.iter().for_each(|name| assert!(fits(pattern, name), "{pattern} {name}"));
+        others.iter().for_each(|name| assert!(!fits(pattern, name), "{pattern} {name}"));
+    }
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        check("gpt-5", &["gpt-5"], &["gpt-5-mini", "a-gpt-5"]);
+        check("gpt-5*", &["gpt-5", "gpt-5-mini"], &["gpt-4"]);
+        check("*qwen3*", &["qwen3", "a/qwen3-8b"], &["qwen2"]);
+        check(
+            "claude-*-4-5*",
+            &["claude-opus-4-5", "claude-sonnet-4-5-20250929"],
+            &["claude-4-5", "claude-opus-4"],
+        );
+        check("a*b*a", &["aba", "abba"], &["ab", "aa"]);
+    }
+
+    #[test]
+    fn a_host_is_about_itself_and_what_is_below_it() {
+        let at = |url: &str| remote::Settings { base_url: url.to_owned(), ..remote::Settings::default() };
+        assert!(is_host(&at("https://api.openai.com/v1"), "openai.com"));
+        assert!(is_host(&at("https://openai.com:8443"), "openai.com"));
+        assert!(!is_host(&at("https://notopenai.com/v1"), "openai.com"));
+        assert!(!is_host(&at("https://openai.com.evil.example/v1"), "openai.com"));
+    }
+}

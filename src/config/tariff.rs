@@ -1,0 +1,78 @@
+//! What a model costs: `price_…`, and `long_context` for prompts beyond some length.
+
+use crate::catalog::{Prices, Rates, Tariff};
+use crate::units::{Money, Price, Tokens};
+
+use super::mistake::Wrong;
+use super::reader::Section;
+
+/// Takes the prices of a section in place of what was known; where it names the two list prices, all that was known is
+/// forgotten, so that no price of another time stays beside them.
+pub(super) fn apply(section: &Section<'_>, tariff: &mut Option<Tariff>) {
+    if let Some(list) = list(section) {
+        *tariff = Some(Tariff::plain(list));
+    }
+    let extra = ["price_cache_read", "price_cache_write", "price_call", "long_context"];
+    let Some(tariff) = tariff else {
+        if let Some(key) = extra.into_iter().find(|key| section.has(key)) {
+            section.wrong(key, Wrong::new("beside no list prices", "write price_input and price_output too"));
+        }
+        return;
+    };
+    cache(section, &mut tariff.rates);
+    section.set("price_call", &mut tariff.call);
+    if section.has("long_context") {
+        tariff.long = long(&section.section("long_context"), tariff.rates);
+    }
+}
+
+/// Both list prices, or none.
+fn list(section: &Section<'_>) -> Option<Prices> {
+    let (input, output) = (price(section, "price_input"), price(section, "price_output"));
+    let missing = match (section.has("price_input"), section.has("price_output")) {
+        (true, false) => "price_output",
+        (false, true) => "price_input",
+        _ => return Some(Prices { input: input?, output: output? }),
+    };
+    section.wrong(missing, Wrong::new("missing beside the other price", "a price of \"0\" is a price"));
+    None
+}
+
+fn cache(section: &Section<'_>, rates: &mut Rates) {
+    rates.cache_read = price(section, "price_cache_read").unwrap_or(rates.cache_read);
+    rates.cache_write = price(section, "price_cache_write").unwrap_or(rates.cache_write);
+}
+
+/// What holds for long prompts: list prices of their own, and what they do not say of caches is as for short ones, in
+/// proportion.
+fn long(section: &Section<'_>, short: Rates) -> Option<(Tokens, Rates)> {
+    let above = section.need::<Tokens>("above", "write from how many prompt tokens on, like 200000");
+    let list = list(section);
+    if list.is_none() && !section.has("price_input") {
+        section
+            .wrong("price_input", Wrong::new("missing", "write what a million tokens of a long prompt cost"));
+    }
+    let list = list?;
+    let mut rates = Rates {
+        cache_read: scaled(short.cache_read, short.list.input, list.input),
+        cache_write: scaled(short.cache_write, short.list.input, list.input),
+        list,
+    };
+    cache(section, &mut rates);
+    Some((above?, rates))
+}
+
+/// `price · to / from`, rounded up.
+fn scaled(price: Price, from: Price, to: Price) -> Price {
+    let (price, from, to) = (price.per_million_tokens.0, from.per_million_tokens.0, to.per_million_tokens.0);
+    if from == 0 {
+        return Price { per_million_tokens: Money(to) };
+    }
+    let exact = (u128::from(price) * u128::from(to)).div_ceil(u128::from(from));
+    Price { per_million_tokens: Money(u64::try_from(exact).unwrap_or(u64::MAX)) }
+}
+
+/// Dollars for a million tokens.
+fn price(section: &Section<'_>, key: &'static str) -> Option<Price> {
+    section.get::<Money>(key).map(|per_million_tokens| Price { per_million_tokens })
+}

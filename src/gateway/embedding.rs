@@ -1,0 +1,220 @@
+//! Vectors of texts: no plan and no phases, the same keys, limits and ledger.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::Instant;
+
+use crate::backend::{Embedded, Failure, Fault};
+use crate::catalog::{Billed, Model, Service, WorstCase};
+use crate::chat::{Embedding, Inputs};
+use crate::idempotency::Ticket;
+use crate::ledger::{About, Claim, Reservation, SettlementDetail};
+use crate::metrics::OTHER;
+use crate::plan;
+use crate::prompt::bound;
+use crate::tenant::Tenant;
+use crate::units::{Money, RequestId, Tokens};
+
+use super::admit::{EXPIRY_MARGIN, Gateway, Parts};
+use super::flying::depart;
+use super::{Refusal, about, scope};
+
+/// Vectors that were made, and what they cost.
+#[derive(Debug)]
+pub struct Vectors {
+    /// The request.
+    pub id: RequestId,
+    /// Who made them.
+    pub model: Arc<str>,
+    /// One for each text, in order, as the upstream wrote them.
+    pub data: Vec<serde_json::Value>,
+    /// What was read.
+    pub prompt: Tokens,
+    /// True where that was reckoned, not reported.
+    pub estimated: bool,
+    /// What it cost.
+    pub cost: Money,
+    /// What was reserved for it.
+    pub reserved: Money,
+}
+
+/// One call for vectors with everything that was decided about it.
+struct Making {
+    parts: Arc<Parts>,
+    id: RequestId,
+    model: Arc<Model>,
+    ask: Arc<Embedding>,
+    ticket: Option<Ticket>,
+    bound: Tokens,
+    reserved: Money,
+    deadline: Instant,
+}
+
+impl Gateway {
+    /// Makes vectors. Dropping the future hangs up: the backend stops, and what it may have read is settled.
+    ///
+    /// # Errors
+    /// When no model makes them, the account does not allow it, or the backend fails.
+    pub async fn embed(
+        &self,
+        tenant: &Tenant,
+        ask: Embedding,
+        ticket: Option<Ticket>,
+    ) -> Result<Vectors, Refusal> {
+        let name = ask.model.clone();
+        let (answer, answered) = oneshot::channel();
+        let result = match self.prepare(tenant, ask, ticket).await {
+            Ok((place, making, reservation)) => {
+                let model = making.model.name.clone();
+                self.parts.tasks.spawn(async move {
+                    making.make(reservation, answer).await;
+                    drop(place);
+                });
+                let lost =
+                    || Refusal::Failed(Failure::new(Fault::Backend, "the call ended without saying how"));
+                answered.await.unwrap_or_else(|_| Err(lost())).map_err(|refusal| (model, refusal))
+            }
+            Err(refusal) => Err((OTHER.into(), refusal)),
+        };
+        let label = self.route_label(&name);
+        let (model, outcome) = match &result {
+            Ok(vectors) => (vectors.model.clone(), "finished"),
+            Err((model, Refusal::Failed(_))) => (model.clone(), "failed"),
+            Err(_) => ("none".into(), "refused"),
+        };
+        self.parts.metrics.requests.total.with_label_values(&[&*label, &*model, outcome]).inc();
+        result.map_err(|(_, refusal)| refusal)
+    }
+
+    /// Finds the model, and sets its worst case aside.
+    async fn prepare(
+        &self,
+        tenant: &Tenant,
+        ask: Embedding,
+        ticket: Option<Ticket>,
+    ) -> Result<(OwnedSemaphorePermit, Making, Reservation), Refusal> {
+        if self.parts.tasks.is_stopping() {
+            return Err(Refusal::Stopping);
+        }
+        let place = self.place()?;
+        let model = self.embedder(tenant, &ask.model)?;
+        let id = RequestId::new();
+        let bound = bound::embedding_tokens(&ask.inputs);
+        check_context(&model, &ask.inputs)?;
+        let about = About { model: Some(model.name.clone()), ..about::of(&ask.extra) };
+        let now = self.parts.ledger.now();
+        let allowance = self.parts.ledger.allowance(&tenant.account, &about, now);
+        if model.tariff.is_none() && allowance.limits_money(&model.name) {
+            return Err(Refusal::Plan(plan::Refusal::Unpriced { model: model.name.clone() }));
+        }
+        let money = model.tariff.map_or(Money::ZERO, |tariff| tariff.worst(bound, Tokens::ZERO));
+        let time = self.parts.settings.time_max;
+        let claim = Claim {
+            account: tenant.account.clone(),
+            id,
+            about,
+            worst: WorstCase { money, thinking: Tokens::ZERO },
+            prices: self.prices(&model.name),
+            if_abandoned: self.if_abandoned(&model.name),
+            now,
+            expires: now + time + EXPIRY_MARGIN,
+        };
+        let reservation = self.parts.ledger.obtain(claim).await?;
+        let (parts, ask, deadline) = (self.parts.clone(), Arc::new(ask), Instant::now() + time);
+        Ok((place, Making { parts, id, model, ask, ticket, bound, reserved: money, deadline }, reservation))
+    }
+
+    /// The one model that makes vectors under that name: those of different models do not compare, so there is no
+    /// choice among several.
+    fn embedder(&self, tenant: &Tenant, name: &str) -> Result<Arc<Model>, Refusal> {
+        let catalog = &self.parts.catalog;
+        let route = scope::route(catalog, &tenant.access, name)
+            .ok_or_else(|| Refusal::UnknownModel(name.to_owned()))?;
+        let mut able =
+            catalog.candidates(&route).filter(|model| model.services.contains(&Service::Embeddings));
+        let first = able.next().ok_or(plan::Refusal::NotCapable { what: Service::Embeddings.word() })?;
+        match able.next() {
+            None => Ok(first.clone()),
+            Some(_) => Err(Refusal::SeveralEmbedders(name.to_owned())),
+        }
+    }
+}
+
+/// Each text must fit alone.
+fn check_context(model: &Model, inputs: &Inputs) -> Result<(), Refusal> {
+    let Inputs::Tokens(lists) = inputs else { return Ok(()) };
+    let longest = lists.iter().map(|ids| u64::try_from(ids.len()).unwrap_or(u64::MAX)).max();
+    match longest.map(Tokens).filter(|longest| *longest > model.context) {
+        Some(needed) => Err(plan::Refusal::ContextExceeded { needed, context: model.context }.into()),
+        None => Ok(()),
+    }
+}
+
+impl Making {
+    /// Calls the backend and settles whatever happens.
+    async fn make(self, mut reservation: Reservation, mut answer: oneshot::Sender<Result<Vectors, Refusal>>) {
+        if let Err(refusal) = depart(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation).await
+        {
+            reservation.void();
+            let _ = answer.send(Err(refusal));
+            return;
+        }
+        let made = tokio::select! {
+            biased;
+            () = answer.closed() => None,
+            made = self.call() => Some(made),
+        };
+        let (prompt, outcome) = match &made {
+            Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
+            Some(Err(failure)) if failure.unsent => (Tokens::ZERO, "failed"),
+            Some(Err(_)) => (self.bound, "failed"),
+            None => (self.bound, "hung_up"),
+        };
+        let cost = self.cost(prompt);
+        if let (Some(ticket), true) = (&self.ticket, prompt == Tokens::ZERO) {
+            ticket.cost_nothing();
+        }
+        let detail = SettlementDetail {
+            prompt,
+            overhead: Tokens::ZERO,
+            solution: Tokens::ZERO,
+            other: Tokens::ZERO,
+            outcome: outcome.into(),
+        };
+        reservation.settle(cost, Tokens::ZERO, detail).journalled(self.parts.settings.settle_patience).await;
+        let Some(made) = made else { return };
+        if let Err(failure) = &made {
+            tracing::warn!(request = %self.id, model = %self.model.name, fault = failure.fault.word(), %failure, "failed");
+        }
+        let _ = answer.send(made.map(|embedded| self.vectors(embedded, cost)).map_err(Refusal::Failed));
+    }
+
+    async fn call(&self) -> Result<Embedded, Failure> {
+        let Some(backend) = self.parts.backends.get(&self.model.name) else {
+            return Err(Failure::new(Fault::Backend, "no backend serves it").unsent());
+        };
+        let late = || Failure::new(Fault::Timeout, "the vectors did not come in time");
+        let call = tokio::time::timeout_at(self.deadline, backend.embed(self.ask.clone()));
+        call.await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// A call that may have reached a model is charged for all that it may have read; one that did not, for nothing.
+    fn cost(&self, prompt: Tokens) -> Money {
+        let billed = Billed { input: prompt, ..Billed::default() };
+        let tariff = self.model.tariff.filter(|_| prompt > Tokens::ZERO);
+        tariff.map_or(Money::ZERO, |tariff| tariff.cost(&billed))
+    }
+
+    fn vectors(&self, embedded: Embedded, cost: Money) -> Vectors {
+        Vectors {
+            id: self.id,
+            model: self.model.name.clone(),
+            data: embedded.data,
+            prompt: embedded.prompt.unwrap_or(self.bound),
+            estimated: embedded.prompt.is_none(),
+            cost,
+            reserved: self.reserved,
+        }
+    }
+}

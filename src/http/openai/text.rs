@@ -1,0 +1,115 @@
+//! An older completion as OpenAI's clients ask for it → the canonical request: how a text goes on.
+
+use axum::http::HeaderMap;
+use serde_json::Value;
+
+use crate::chat::{Budget, Request};
+use crate::http::error::Problem;
+use crate::http::fields::Fields;
+use crate::http::strict;
+use crate::units::Tokens;
+
+use super::budget;
+use super::parse::{self, Wanted};
+
+/// What OpenAI writes where the caller does not say how much.
+const TOKENS: Tokens = Tokens(16);
+
+/// Reads a completion's body and headers.
+///
+/// # Errors
+/// 400 that names the member and the remedy.
+pub(in crate::http) fn read_text(body: &[u8], headers: &HeaderMap) -> Result<(Request, Wanted), Problem> {
+    let mut fields = Fields::of_body(strict::object(body)?);
+    let model = fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(Problem::no_model)?;
+    let stated = budget::plain(&mut fields, headers)?;
+    refused(&mut fields)?;
+    let text = prompt(&mut fields)?;
+    let stream = fields.flag("stream")?.unwrap_or(false);
+    let choices = parse::choices(&mut fields)?;
+    best_of(&mut fields, choices)?;
+    let request = Request {
+        sampling: parse::sampling(&mut fields)?,
+        choices,
+        extra: parse::extra(&mut fields)?,
+        budget: Budget {
+            thinking: Some(Tokens::ZERO),
+            solution: Some(fields.whole("max_tokens")?.map_or(TOKENS, Tokens)),
+            ..stated
+        },
+        ..Request::text(model, text)
+    };
+    let wanted = Wanted { stream, include_usage: parse::include_usage(&mut fields)?, thoughts: false };
+    fields.end()?;
+    Ok((request, wanted))
+}
+
+/// One text. Lists of several, and of token ids, mean that as many answers are wanted in one: they are asked for one by
+/// one here.
+fn prompt(fields: &mut Fields) -> Result<String, Problem> {
+    let must = "must be one text; ask for several texts one by one, and send text rather than token ids";
+    let wrong = || Problem::invalid(Some("prompt"), must);
+    match fields.take("prompt") {
+        Some(Value::String(text)) => Ok(text),
+        Some(Value::Array(mut list)) if list.len() == 1 => match list.pop() {
+            Some(Value::String(text)) => Ok(text),
+            _ => Err(wrong()),
+        },
+        _ => Err(wrong()),
+    }
+}
+
+/// What is refused rather than ignored.
+fn refused(fields: &mut Fields) -> Result<(), Problem> {
+    let echo = fields.flag("echo")? == Some(true);
+    let suffix = fields.text("suffix")?.is_some_and(|text| !text.is_empty());
+    let logprobs = fields.take("logprobs").is_some();
+    for (param, asked) in [("echo", echo), ("suffix", suffix), ("logprobs", logprobs)] {
+        if asked {
+            return Err(Problem::invalid(Some(param), "is not offered here; leave it out"));
+        }
+    }
+    Ok(())
+}
+
+/// The best of more than are wanted would have to be judged.
+fn best_of(fields: &mut Fields, choices: u32) -> Result<(), Problem> {
+    match fields.whole("best_of")? {
+        Some(best) if best != u64::from(choices) => {
+            Err(Problem::invalid(Some("best_of"), "may only be n here: every answer is delivered"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str, expected: Result<(&str, u64), &str>) {
+        let read = read_text(body.as_bytes(), &HeaderMap::new());
+        let read = read.map(|(request, _)| (request.raw().unwrap(), request.budget.solution.unwrap().0));
+        let param = |problem: Problem| problem.to_json()["error"]["param"].as_str().unwrap().to_owned();
+        assert_eq!(
+            read.map_err(param),
+            expected.map(|(text, s)| (text.to_owned(), s)).map_err(str::to_owned)
+        );
+    }
+
+    #[test]
+    fn a_text_is_read_as_openai_reads_it() {
+        check(r#"{"model":"m","prompt":"Once upon"}"#, Ok(("Once upon", 16)));
+        check(r#"{"model":"m","prompt":["a"],"max_tokens":5,"best_of":2,"n":2,"echo":false}"#, Ok(("a", 5)));
+    }
+
+    #[test]
+    fn what_is_not_offered_is_refused_by_its_name() {
+        check(r#"{"model":"m","prompt":["a","b"]}"#, Err("prompt"));
+        check(r#"{"model":"m","prompt":[1,2]}"#, Err("prompt"));
+        check(r#"{"model":"m"}"#, Err("prompt"));
+        check(r#"{"model":"m","prompt":"a","echo":true}"#, Err("echo"));
+        check(r#"{"model":"m","prompt":"a","best_of":3}"#, Err("best_of"));
+        check(r#"{"model":"m","prompt":"a","messages":[]}"#, Err("messages"));
+        check(r#"{"prompt":"a"}"#, Err("model"));
+    }
+}
