@@ -14,11 +14,11 @@ COPY --from=build /image/usr /usr
 COPY --from=build /image/etc /etc
 COPY --from=build --chown=10001:10001 /image/var/lib/stint /var/lib/stint
 
-# A file mounted over /etc/stint/stint.toml needs neither address, ledger nor key: these go before it. The first
-# start makes a key and says where it is.
+# A file mounted over /etc/stint/stint.toml needs neither address nor key: these go before it. Without a place of its own
+# in the file, the ledger is /var/lib/stint/ledger.db. The first start makes a key and says where it is.
 ENV STINT_CONFIG=/etc/stint/stint.toml
 ENV STINT_LISTEN=0.0.0.0:8080
-ENV STINT_LEDGER=/var/lib/stint/ledger.db
+ENV XDG_DATA_HOME=/var/lib
 ENV STINT_FIRST_KEY=/var/lib/stint/first-key
 ENV LP_NUM_THREADS=0
 

@@ -7,7 +7,7 @@ use reqwest::{Client, Response, Url, redirect};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::ledger::{Closed, Line, Warning};
+use crate::ledger::{Cause, Closed, Line, Warning};
 use crate::tasks::Tasks;
 
 /// How many alerts may wait; more are counted and left out.
@@ -52,11 +52,14 @@ impl Alerts {
         Ok(Alerts { line: Some(line) })
     }
 
-    /// A limit is nearly used up.
+    /// A limit is nearly used up, or refused something before that.
     pub(super) fn warned(&self, warning: &Warning) {
         let Line { limit, max, spent, reserved, left, resets_at } = &warning.line;
         self.send(json!({
-            "event": "limit_nearly_used_up",
+            "event": match warning.cause {
+                Cause::NearlyUsedUp => "limit_nearly_used_up",
+                Cause::Refused => "limit_refuses",
+            },
             "account": warning.account,
             "limit": limit.to_string(),
             "max": max,
@@ -157,6 +160,7 @@ mod tests {
                 left: money(200_000_000),
                 resets_at: None,
             },
+            cause: Cause::NearlyUsedUp,
         });
         while taken.lock().unwrap().len() < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;

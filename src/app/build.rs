@@ -103,6 +103,9 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         alerts: Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?,
         declared: declared(&keys).into_iter().collect(),
     };
+    // Whoever cannot be had ends the start before this replica is known to others.
+    let Served { backends, engines } = models::serve(&settings)?;
+    let listeners = Listeners::bind(&settings)?;
     let ledger = open_ledger(&settings, &database, &keys, Arc::new(observer), &ledger_work).await?;
     let directory = Arc::new(keys.announcing(directory::to(ledger.clone())));
     directory::watch(&work, directory.clone(), database.changes());
@@ -110,7 +113,6 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let idempotency = Idempotency::open(&ledger_work, answers, remembered, ledger.now()).await?;
     sweep(&work, &ledger);
     seal::daily(&work, &ledger);
-    let Served { backends, engines } = models::serve(&settings)?;
     let engines = Arc::new(engines);
     let gateway = Gateway::new(Parts {
         settings: settings.gateway.clone(),
@@ -125,19 +127,31 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let refresh = move || refresh::refresh(&look.0, &ledger, &look.1, &look.2);
     let admin = settings.admin.clone().map(|access| {
         let standing = directory::standing(gateway.clone());
-        (access.listen, directory::admin(&settings, access, directory.clone(), standing))
+        directory::admin(&settings, access, directory.clone(), standing)
     });
     let (http, keys) = (settings.http, directory.keys().clone());
     let refresh = Box::new(refresh);
     let service = Arc::new(Service { settings: http.clone(), keys, gateway, idempotency, metrics, refresh });
-    let mut bound = vec![(http::bind(http.listen)?, http::api(&service))];
-    if let Some(address) = http.metrics_listen {
-        bound.push((http::bind(address)?, http::monitoring(&service)));
-    }
-    if let Some((address, admin)) = admin {
-        bound.push((http::bind(address)?, http::admin::admin(&admin)));
-    }
+    let mut bound = vec![(listeners.api, http::api(&service))];
+    bound.extend(listeners.metrics.map(|bound| (bound, http::monitoring(&service))));
+    bound.extend(listeners.admin.zip(admin).map(|(bound, admin)| (bound, http::admin::admin(&admin))));
     Ok(App { http, service, bound, running: Running { work, ledger_work, engines } })
+}
+
+/// All that is listened on.
+struct Listeners {
+    api: Bound,
+    metrics: Option<Bound>,
+    admin: Option<Bound>,
+}
+
+impl Listeners {
+    fn bind(settings: &Settings) -> io::Result<Listeners> {
+        let api = http::bind(settings.http.listen)?;
+        let metrics = settings.http.metrics_listen.map(http::bind).transpose()?;
+        let admin = settings.admin.as_ref().map(|access| http::bind(access.listen)).transpose()?;
+        Ok(Listeners { api, metrics, admin })
+    }
 }
 
 /// The accounts that metrics name: they are few, and the operator wrote them down.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::manage::{self, Keys};
-use super::{books, check, health, serve};
+use super::{books, check, health, probe, serve};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
@@ -34,6 +34,8 @@ enum Verb {
     Ledger(books::Verb),
     /// Print what was used, as a table.
     Usage(books::UsageOptions),
+    /// Find out by a few cheap calls what a model's upstream really does with budgets, and note it in the catalogue.
+    Probe(probe::Options),
     /// Ask the configured server whether it is ready; for health checks.
     Health,
 }
@@ -48,6 +50,7 @@ pub fn main() -> ExitCode {
         Verb::Ledger(verb) => books::ledger(config, verb),
         Verb::Usage(options) => books::usage(config, &options),
         Verb::Keys(verb) => manage::run(verb, config),
+        Verb::Probe(options) => probe::probe(config, &options),
         Verb::Health => health::health(config),
     }
 }

@@ -9,7 +9,7 @@ use crate::config::{self, Settings};
 use crate::gateway::Gateway;
 use crate::http::AdminSettings;
 use crate::http::admin::{Admin, Statement};
-use crate::ledger::{Change, Ledger};
+use crate::ledger::{About, Change, JournalError, Ledger};
 use crate::storage::{Changes, Database};
 use crate::tasks::Tasks;
 use crate::tenant::{Announce, Declared, Directory, KeyRefused, Tenant};
@@ -65,7 +65,7 @@ pub(super) fn watch(work: &Tasks, directory: Arc<Directory>, mut changes: Option
 /// Resolves when keys or terms may have changed; never, where nobody tells.
 async fn told(changes: &mut Option<Changes>) {
     let Some(changes) = changes else { return std::future::pending().await };
-    while let Change::Recall(_) = changes.next().await {}
+    while let Change::Recall { .. } = changes.next().await {}
 }
 
 /// The admin API's service.
@@ -86,6 +86,15 @@ pub(super) fn admin(
 /// How accounts stand in the ledger.
 pub(super) fn standing(gateway: Gateway) -> Statement {
     Box::new(move |account| Some(gateway.account_statement(account)))
+}
+
+/// How accounts stand by what the database has of them, where no ledger is open here.
+pub(super) async fn stored_standing(
+    database: &Database,
+    keys: &Directory,
+) -> Result<Statement, JournalError> {
+    let (accounts, now) = database.standing(&keys.book().terms()).await?;
+    Ok(Box::new(move |account| Some(accounts.statement(account, &About::default(), now))))
 }
 
 /// The first key's tenant where its file is there already.

@@ -15,8 +15,20 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// A status line is shorter than this.
 const ANSWER_MAX: u64 = 4096;
 
+/// Why it is not ready.
+#[derive(Debug, thiserror::Error)]
+enum Unready {
+    #[error(
+        "no server answers at {0}, where this configuration has it; start it with `stint serve`, or name the \
+         configuration that it runs with by --config"
+    )]
+    Silent(SocketAddr, #[source] io::Error),
+    #[error("the server at {0} is not ready: it says \"{1}\"; its log tells why")]
+    Says(SocketAddr, String),
+}
+
 pub(super) fn health(file: Option<&Path>) -> ExitCode {
-    let settings = match config::load(file, &config::environment) {
+    let settings = match config::load_locally(file, &config::environment) {
         Ok(settings) => settings,
         Err(mistakes) => return fail(&mistakes),
     };
@@ -26,15 +38,17 @@ pub(super) fn health(file: Option<&Path>) -> ExitCode {
             say("ready");
             ExitCode::SUCCESS
         }
-        Ok(status) => fail(&io::Error::other(format!("not ready: {status}"))),
-        Err(error) => fail(&error),
+        Ok(status) => fail(&Unready::Says(address, status)),
+        Err(error) => fail(&Unready::Silent(address, error)),
     }
 }
 
 fn ask(address: SocketAddr) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    // In one piece: a server that is in a hurry may answer half a request and close.
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.take(ANSWER_MAX).read_to_string(&mut answer)?;
     Ok(answer.lines().next().unwrap_or_default().to_owned())

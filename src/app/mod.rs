@@ -11,6 +11,7 @@ mod health;
 mod log;
 mod manage;
 mod models;
+mod probe;
 mod refresh;
 mod seal;
 mod serve;

@@ -9,7 +9,7 @@ use crate::backend::remote::SettingsError;
 use crate::backend::remote::llamacpp::LlamaCpp;
 use crate::backend::remote::openai::OpenAi;
 use crate::backend::remote::vllm::Vllm;
-use crate::config::{Manner, Settings, Source};
+use crate::config::{self, Manner, Settings, Source};
 use crate::engine::{self, Engine, EngineError, Gguf, GgufError};
 use crate::metrics::Metrics;
 use crate::prompt::{Format, PromptError, Vocabulary};
@@ -51,6 +51,14 @@ pub(super) fn serve(settings: &Settings) -> Result<Served, BuildError> {
         served.backends.insert(model.name.clone(), backend);
     }
     Ok(served)
+}
+
+/// The backend of one model alone.
+pub(super) fn only(
+    engine: &engine::Settings,
+    model: &config::Served,
+) -> Result<Arc<dyn Backend>, ModelError> {
+    one(engine, &model.name, &model.source, &mut Vec::new())
 }
 
 fn one(

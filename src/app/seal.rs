@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::ledger::Ledger;
 use crate::tasks::Tasks;
-use crate::units::Timestamp;
 
 /// How often it is seen whether a new day has begun.
 const LOOK: Duration = Duration::from_secs(600);
@@ -19,7 +18,7 @@ pub(super) fn daily(work: &Tasks, ledger: &Ledger) {
             let sealed = tokio::select! {
                 biased;
                 () = &mut stopping => return,
-                sealed = ledger.seal_daily(Timestamp::now()) => sealed,
+                sealed = ledger.seal_daily(ledger.now()) => sealed,
             };
             match sealed {
                 Ok(seals) => seals.iter().for_each(|seal| {

@@ -1,9 +1,13 @@
 //! `[[account]]`, and the limits of accounts and keys.
 
+use std::collections::HashSet;
+
+use crate::catalog::Catalog;
 use crate::tenant::{Percent, Scope, TenantLimit, Terms};
 use crate::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone};
 
 use super::mistake::Wrong;
+use super::nearest::nearest;
 use super::reader::Section;
 
 const WINDOWS: [(&str, Window); 6] = [
@@ -16,18 +20,22 @@ const WINDOWS: [(&str, Window); 6] = [
 ];
 
 /// The terms of all accounts, those of keys included.
-#[derive(Debug, Default)]
-pub(super) struct Accounts {
+#[derive(Debug)]
+pub(super) struct Accounts<'c> {
     terms: Vec<Terms>,
+    /// There may be thousands.
+    names: HashSet<AccountId>,
+    /// What limits on models may name.
+    catalog: &'c Catalog,
 }
 
-impl Accounts {
+impl<'c> Accounts<'c> {
     /// Every `[[account]]`.
-    pub(super) fn read(root: &Section<'_>) -> Accounts {
-        let mut accounts = Accounts::default();
+    pub(super) fn read(root: &Section<'_>, catalog: &'c Catalog) -> Accounts<'c> {
+        let mut accounts = Accounts { terms: Vec::new(), names: HashSet::new(), catalog };
         for section in root.sections("account") {
             let name = section.need::<String>("name", "write its path, like \"acme\" or \"acme/research\"");
-            let terms = terms(&section);
+            let terms = terms(&section, catalog);
             if let Some(account) = name.and_then(|name| path(&section, "name", &name)) {
                 accounts.add(&section, Terms { account, ..terms });
             }
@@ -39,7 +47,7 @@ impl Accounts {
     pub(super) fn of_key(&mut self, section: &Section<'_>) -> Option<AccountId> {
         let name = section.need::<String>("name", "name its owner; spending is counted under that name");
         let parent = section.get::<String>("account");
-        let terms = terms(section);
+        let terms = terms(section, self.catalog);
         let parent = match parent {
             Some(parent) => Some(path(section, "account", &parent)?),
             None => None,
@@ -54,7 +62,7 @@ impl Accounts {
     }
 
     fn add(&mut self, section: &Section<'_>, terms: Terms) {
-        if self.terms.iter().any(|other| other.account == terms.account) {
+        if !self.names.insert(terms.account.clone()) {
             let what = format!("\"{}\" stands here twice", terms.account);
             section.wrong("name", Wrong::new(what, "give each account and each key a path of its own"));
         }
@@ -76,7 +84,7 @@ fn path(section: &Section<'_>, key: &str, path: &str) -> Option<AccountId> {
 }
 
 /// What an account or a key may spend; its name is filled in by the caller.
-fn terms(section: &Section<'_>) -> Terms {
+fn terms(section: &Section<'_>, catalog: &Catalog) -> Terms {
     let zone = section.get::<String>("time_zone").map(|name| name.parse::<Zone>());
     if let Some(Err(error)) = &zone {
         section.wrong("time_zone", Wrong::new(error.to_string(), "days and months begin by its calendar"));
@@ -87,16 +95,16 @@ fn terms(section: &Section<'_>) -> Terms {
     }
     Terms {
         account: AccountId::new(""),
-        limits: limits(section),
+        limits: limits(section, catalog),
         zone: zone.and_then(Result::ok).unwrap_or_default(),
         warn_at: warn_at.and_then(Result::ok).unwrap_or_default(),
     }
 }
 
-fn limits(section: &Section<'_>) -> Vec<TenantLimit> {
+fn limits(section: &Section<'_>, catalog: &Catalog) -> Vec<TenantLimit> {
     let mut limits: Vec<TenantLimit> = Vec::new();
     for one in section.sections("limits") {
-        let Some(limit) = limit(&one) else { continue };
+        let Some(limit) = limit(&one, catalog) else { continue };
         let same = |other: &TenantLimit| {
             (other.max.unit(), other.window, &other.scope) == (limit.max.unit(), limit.window, &limit.scope)
         };
@@ -109,9 +117,9 @@ fn limits(section: &Section<'_>) -> Vec<TenantLimit> {
     limits
 }
 
-fn limit(one: &Section<'_>) -> Option<TenantLimit> {
+fn limit(one: &Section<'_>, catalog: &Catalog) -> Option<TenantLimit> {
     let window = one.word("per", &WINDOWS);
-    let scope = scope(one);
+    let scope = scope(one, catalog);
     let amounts = [
         one.get::<Money>("money").map(Amount::Money),
         one.get::<Tokens>("thinking").map(Amount::Thinking),
@@ -126,6 +134,10 @@ fn limit(one: &Section<'_>) -> Option<TenantLimit> {
         one.wrong_here(Wrong::new("not one limit", remedy));
     }
     let max = amounts.into_iter().flatten().next();
+    if max == Some(Amount::Concurrency(Count(0))) {
+        let remedy = "write at least 1, or take the limit out; `requests = 0` lets nothing through";
+        one.wrong("concurrency", Wrong::new("0 would refuse every request", remedy));
+    }
     match (one.has("per"), one.has(Unit::Concurrency.word())) {
         (true, true) => {
             let remedy = "leave it out: requests at once are not counted over time";
@@ -140,8 +152,12 @@ fn limit(one: &Section<'_>) -> Option<TenantLimit> {
     Some(TenantLimit::new(window?, max?).on(scope))
 }
 
-fn scope(one: &Section<'_>) -> Scope {
-    let model = one.get::<String>("model").map(|name| Scope::Model(name.into()));
+fn scope(one: &Section<'_>, catalog: &Catalog) -> Scope {
+    let model = one.get::<String>("model");
+    if let Some(name) = &model {
+        check_model(one, name, catalog);
+    }
+    let model = model.map(|name| Scope::Model(name.into()));
     let tag = one.get::<String>("tag").map(|name| Scope::Tag(name.into()));
     let each = one.word("each", &[("user", Scope::EachUser)]);
     if [model.is_some(), tag.is_some(), each.is_some()].into_iter().filter(|named| *named).count() > 1 {
@@ -149,4 +165,20 @@ fn scope(one: &Section<'_>) -> Scope {
         one.wrong_here(Wrong::new("a limit on more than one of model, tag and each", remedy));
     }
     model.or(tag).or(each).unwrap_or_default()
+}
+
+/// A limit on a model that is not there would limit nothing.
+fn check_model(one: &Section<'_>, name: &str, catalog: &Catalog) {
+    if catalog.models.contains_key(name) {
+        return;
+    }
+    let all: Vec<&str> = catalog.models.keys().map(AsRef::as_ref).collect();
+    let remedy = match nearest(name, all.iter().copied()) {
+        _ if catalog.routes.contains_key(name) => {
+            "it is a route: limit the models that it leads to".to_owned()
+        }
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("these are there: {}", all.join(", ")),
+    };
+    one.wrong("model", Wrong::new(format!("there is no model \"{name}\""), remedy));
 }

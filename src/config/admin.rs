@@ -12,9 +12,10 @@ use super::secret;
 /// A shorter token could be guessed.
 const TOKEN_MIN: usize = 16;
 
-const PLACES: secret::Places = secret::Places { text: "token", variable: "token_env", file: "token_file" };
+const PLACES: secret::Places =
+    secret::Places { text: "token", variable: "token_env", file: "token_file", is_for_servers: true };
 
-/// `[admin]`; none where the section is absent.
+/// `[admin]`; none where the section is absent, or nobody serves and its token is not there.
 pub(super) fn admin(root: &Section<'_>, others: &[SocketAddr]) -> Option<AdminSettings> {
     if !root.has("admin") {
         return None;

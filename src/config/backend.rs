@@ -8,11 +8,13 @@ use reqwest::Url;
 use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
 use crate::backend::remote::{self, llamacpp, openai};
+use crate::catalog::Class;
 
 use super::kind::{KINDS, Kind};
 use super::known::Known;
 use super::mistake::Wrong;
 use super::model::Declared;
+use super::nearest::nearest;
 use super::reader::Section;
 use super::server::time;
 use super::{model, secret};
@@ -31,6 +33,12 @@ pub struct Backend {
 pub struct Served {
     /// The name that callers use.
     pub name: Arc<str>,
+    /// The upstream's name for it.
+    pub upstream: String,
+    /// The upstream's host, where it has one.
+    pub host: Option<String>,
+    /// Every way in which its kind of backend can hold a model's thinking, the strongest first.
+    pub possible: Vec<Class>,
     /// Where its answers come from.
     pub source: Source,
 }
@@ -78,7 +86,22 @@ pub(super) struct Base {
     pub(super) file: PathBuf,
     pub(super) client: remote::Settings,
     pub(super) limit: Option<LimitMember>,
+    /// True where the kind that is written is none, and this one was guessed.
+    pub(super) is_guess: bool,
 }
+
+/// The keys that only some kinds have.
+const OF_SOME: [&str; 9] = [
+    "file",
+    "base_url",
+    "api_key_env",
+    "api_key_file",
+    "proxy",
+    "connect_timeout",
+    "first_byte_timeout",
+    "idle_timeout",
+    "total_timeout",
+];
 
 const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
@@ -87,7 +110,13 @@ impl Base {
     /// A backend of that kind of which nothing is said.
     pub(super) fn of(kind: Kind) -> Base {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
-        Base { kind, file, client, limit: None }
+        Base { kind, file, client, limit: None, is_guess: false }
+    }
+
+    /// The host of its address.
+    pub(super) fn host(&self) -> Option<String> {
+        let url = Url::parse(&self.client.base_url).ok()?;
+        url.host_str().map(str::to_ascii_lowercase)
     }
 }
 
@@ -106,24 +135,42 @@ pub(super) fn backends(root: &Section<'_>, known: &Known<'_>) -> Vec<(Backend, V
 }
 
 fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Declared>)> {
-    let kind = if section.has("kind") { section.word("kind", &KINDS) } else { Some(Kind::OpenAi) };
-    let Some(kind) = kind else {
-        // Without a kind it is not known which keys are right, so none of them is called wrong.
+    let written = if section.has("kind") { section.word("kind", &KINDS) } else { Some(Kind::OpenAi) };
+    let Some(kind) = written.or_else(|| guess(section)) else {
+        // Nothing tells which keys are right, so none of them is called wrong.
         section.ignore();
         return None;
     };
     let word = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
     let name = section.get::<String>("name");
-    let base = base(section, kind);
+    let base = Base { is_guess: written.is_none(), ..base(section, kind) };
+    if base.is_guess {
+        section.allow(&OF_SOME);
+    }
     let models = model::declared(section, &base, known);
     let served = models.iter().map(|declared| declared.served.clone()).collect();
     Some((Backend { name: name.as_deref().unwrap_or(word).into(), models: served }, models))
 }
 
+/// What a section of an unknown kind is most like, so that its other mistakes are found at once.
+fn guess(section: &Section<'_>) -> Option<Kind> {
+    let word = section.get::<String>("kind").unwrap_or_default();
+    let near = nearest(&word, KINDS.iter().map(|(known, _)| *known));
+    let near = KINDS.iter().find(|(known, _)| Some(*known) == near).map(|(_, kind)| *kind);
+    let by_keys = || match (section.has("file"), section.has("base_url")) {
+        (true, false) => Some(Kind::Local),
+        (false, true) => Some(Kind::OpenAi),
+        _ => None,
+    };
+    near.or_else(by_keys)
+}
+
 fn base(section: &Section<'_>, kind: Kind) -> Base {
     let mut base = Base::of(kind);
     if kind == Kind::Local {
-        section.need::<PathBuf>("file", "name the model's GGUF file");
+        if !section.has("file") {
+            section.wrong("file", Wrong::new("missing", "name the model's GGUF file"));
+        }
         base.file = section.path("file").unwrap_or_default();
     } else {
         base.client = client(section, kind);

@@ -104,26 +104,29 @@ fn switch(section: &Section<'_>) -> Option<Switch> {
     section.word("switch_as", &known)
 }
 
+/// Every way in which an upstream can hold a thought, the strongest first. `raw` where it has raw completions to resume
+/// by besides.
+pub(super) fn possible(dialect: &Dialect, raw: bool) -> Vec<Class> {
+    let resumes = raw || (dialect.resume != Resume::Never && dialect.limit_has_thought);
+    let has = [
+        (Class::Continue, resumes),
+        (Class::Native, dialect.budget.is_some()),
+        (Class::Turn, dialect.switch != Switch::Never),
+        (Class::Effort, true),
+    ];
+    has.into_iter().filter(|(_, has)| *has).map(|(class, _)| class).collect()
+}
+
 /// Each way in which the thinking is to be held must be one that the upstream has words for.
-pub(super) fn check(section: &Section<'_>, model: &Model, settings: &Settings, resumes: bool) {
-    let dialect = &settings.dialect;
-    let resumes = resumes || (dialect.resume != Resume::Never && dialect.limit_has_thought);
-    for (class, has, remedy) in [
-        (
-            Class::Native,
-            dialect.budget.is_some(),
-            "say what takes the budget, like budget_as = \"thinking_budget\"",
-        ),
-        (Class::Continue, resumes, "say how a thought is resumed, like resume_as = \"final_message\""),
-        (
-            Class::Turn,
-            dialect.switch != Switch::Never,
-            "say what turns thinking off, like switch_as = \"enable_thinking\"",
-        ),
-    ] {
-        if model.classes.contains(&class) && !has {
-            let what = format!("\"{}\" is more than this upstream is known to have", class.word());
-            section.wrong("classes", Wrong::new(what, remedy));
-        }
+pub(super) fn check(section: &Section<'_>, model: &Model, possible: &[Class]) {
+    for class in model.classes.iter().filter(|class| !possible.contains(class)) {
+        let what = format!("\"{}\" is more than this upstream is known to have", class.word());
+        let remedy = match class {
+            Class::Native => "say what takes the budget, like budget_as = \"thinking_budget\"",
+            Class::Continue => "say how a thought is resumed, like resume_as = \"final_message\"",
+            Class::Turn => "say what turns thinking off, like switch_as = \"enable_thinking\"",
+            Class::Effort | Class::Inline => "take it out",
+        };
+        section.wrong("classes", Wrong::new(what, remedy));
     }
 }

@@ -1,5 +1,6 @@
 //! `[[key]]` and `[keys]`: who may call, and where they may call from.
 
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,26 +17,25 @@ use super::reader::Section;
 /// Every declared key with the terms of its account; a first key, where one is made, stands beside them.
 pub(super) fn tenants(
     root: &Section<'_>,
-    accounts: &mut Accounts,
+    accounts: &mut Accounts<'_>,
     catalog: &Catalog,
     first_key: Option<&PathBuf>,
 ) -> Vec<Tenant> {
     let mut tenants: Vec<Tenant> = Vec::new();
+    let (mut names, mut owners) = (HashSet::new(), HashMap::new());
     for section in root.sections("key") {
         let Some(tenant) = tenant(&section, accounts, catalog) else { continue };
         if first_key.is_some() && tenant.account.as_str() == Tenant::FIRST {
             let what = format!("\"{}\" is the name of the key that [keys] generate makes", Tenant::FIRST);
             section.wrong("name", Wrong::new(what, "give this one another name"));
         }
-        for other in &tenants {
-            if other.account == tenant.account {
-                let what = format!("a second key \"{}\"", tenant.account);
-                section.wrong("name", Wrong::new(what, "give each a name of its own: it is its account"));
-            }
-            if other.key == tenant.key {
-                let what = format!("the hash of \"{}\" too", other.account);
-                section.wrong("hash", Wrong::new(what, "make each a key of its own, with `stint keys new`"));
-            }
+        if !names.insert(tenant.account.clone()) {
+            let what = format!("a second key \"{}\"", tenant.account);
+            section.wrong("name", Wrong::new(what, "give each a name of its own: it is its account"));
+        }
+        if let Some(other) = owners.insert(tenant.key, tenant.account.clone()) {
+            let what = format!("the hash of \"{other}\" too");
+            section.wrong("hash", Wrong::new(what, "make each a key of its own, with `stint keys new`"));
         }
         tenants.push(tenant);
     }
@@ -63,7 +63,7 @@ pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, has_keys: bool)
     root.wrong("server", Wrong::new(what, remedy));
 }
 
-fn tenant(section: &Section<'_>, accounts: &mut Accounts, catalog: &Catalog) -> Option<Tenant> {
+fn tenant(section: &Section<'_>, accounts: &mut Accounts<'_>, catalog: &Catalog) -> Option<Tenant> {
     let account = accounts.of_key(section);
     let access = Access {
         models: names(section, "models", |name| catalog.models.contains_key(name), catalog.models.keys()),

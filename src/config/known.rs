@@ -3,9 +3,7 @@
 //! An entry tells of all models whose upstream name fits one of its patterns, `*` standing for anything. Of several that
 //! fit all count, the ones with more letters over those with fewer, and what was learned over what was shipped.
 
-use std::path::Path;
-
-use crate::backend::remote;
+use std::path::{Path, PathBuf};
 
 use super::backend::Base;
 use super::kind::{KINDS, Kind};
@@ -23,17 +21,18 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
-/// The files that tell of models: the shipped one or the operator's in its place, and what was learned.
-pub(super) fn files(root: &Section<'_>) -> Vec<File> {
+/// The files that tell of models: the shipped one or the operator's in its place, and what was learned; and where that
+/// is written down.
+pub(super) fn files(root: &Section<'_>) -> (Vec<File>, Option<PathBuf>) {
     let section = root.section("catalog");
     let stated = section.path("file").and_then(|path| File::read(&section, "file", &path));
     let shipped = || File { source: "the shipped models.toml".to_owned(), text: SHIPPED.to_owned() };
     let learned = section.path("learned");
     let learned = learned.or_else(|| storage::folder(&section).map(|folder| folder.join("models.toml")));
     // Nothing need have been learned yet.
-    let learned = learned.filter(|path| path.exists());
-    let learned = learned.and_then(|path| File::read(&section, "learned", &path));
-    std::iter::once(stated.unwrap_or_else(shipped)).chain(learned).collect()
+    let there = learned.as_ref().filter(|path| path.exists());
+    let there = there.and_then(|path| File::read(&section, "learned", path));
+    (std::iter::once(stated.unwrap_or_else(shipped)).chain(there).collect(), learned)
 }
 
 impl File {
@@ -122,16 +121,14 @@ impl<'d> Entry<'d> {
 
     fn is_about(&self, base: &Base, upstream: &str) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&base.kind))
-            && (self.hosts.is_empty() || self.hosts.iter().any(|host| is_host(&base.client, host)))
+            && (self.hosts.is_empty() || self.hosts.iter().any(|host| is_host(base.host().as_deref(), host)))
             && self.patterns.iter().any(|pattern| fits(pattern, upstream))
     }
 }
 
 /// Whether an upstream is at that host, or below it.
-fn is_host(client: &remote::Settings, host: &str) -> bool {
-    let url = reqwest::Url::parse(&client.base_url);
-    let at = url.ok().and_then(|url| url.host_str().map(str::to_ascii_lowercase)).unwrap_or_default();
-    at.strip_suffix(host).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+fn is_host(at: Option<&str>, host: &str) -> bool {
+    at.unwrap_or_default().strip_suffix(host).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 /// Whether a name fits a pattern in which `*` stands for anything.
@@ -175,10 +172,10 @@ mod tests {
 
     #[test]
     fn a_host_is_about_itself_and_what_is_below_it() {
-        let at = |url: &str| remote::Settings { base_url: url.to_owned(), ..remote::Settings::default() };
-        assert!(is_host(&at("https://api.openai.com/v1"), "openai.com"));
-        assert!(is_host(&at("https://openai.com:8443"), "openai.com"));
-        assert!(!is_host(&at("https://notopenai.com/v1"), "openai.com"));
-        assert!(!is_host(&at("https://openai.com.evil.example/v1"), "openai.com"));
+        assert!(is_host(Some("api.openai.com"), "openai.com"));
+        assert!(is_host(Some("openai.com"), "openai.com"));
+        assert!(!is_host(Some("notopenai.com"), "openai.com"));
+        assert!(!is_host(Some("openai.com.evil.example"), "openai.com"));
+        assert!(!is_host(None, "openai.com"));
     }
 }

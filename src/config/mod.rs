@@ -37,7 +37,7 @@ use crate::{gateway, http};
 
 use known::Known;
 use mistake::Wrong;
-use reader::{Document, Section};
+use reader::{Document, Secrets, Section};
 
 pub use backend::{Backend, Manner, Served, Source};
 pub use mistake::{Mistake, Mistakes};
@@ -60,6 +60,8 @@ pub struct Settings {
     pub engine: crate::engine::Settings,
     /// Models and routes.
     pub catalog: Catalog,
+    /// Where what was found out about models is written down, where there is a place for it.
+    pub learned: Option<PathBuf>,
     /// What serves the models.
     pub backends: Vec<Backend>,
     /// What accounts may spend, those of the tenants included.
@@ -83,22 +85,36 @@ pub struct Settings {
 ///
 /// `env` looks up environment variables; a running server passes [`environment`].
 pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    load_with(file, env, Secrets::Needed)
+}
+
+/// The same for those who serve nobody and call no upstream: the secrets for that, the admin API's token and upstreams'
+/// keys, need not be there, and what needs them is left out.
+pub fn load_locally(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
+    load_with(file, env, Secrets::IfThere)
+}
+
+fn load_with(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+    secrets: Secrets,
+) -> Result<Settings, Mistakes> {
     let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
     let (text, source) = source::read(named.as_deref())?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    let document = Document::new(&text, folder, env);
+    let document = Document::new(&text, folder, env, secrets);
     let (settings, mistaken) = match source::parse(&document) {
         None => (None, None),
         Some(table) => {
             let root = document.root(&table);
-            let files = known::files(&root);
+            let (files, learned) = known::files(&root);
             let documents: Vec<Document<'_>> =
-                files.iter().map(|file| Document::new(&file.text, folder, env)).collect();
+                files.iter().map(|file| Document::new(&file.text, folder, env, secrets)).collect();
             let settings = {
                 let parsed = |document| Some((document, source::parse(document)?));
                 let trees: Vec<_> = documents.iter().filter_map(parsed).collect();
                 let known: Vec<_> = trees.iter().map(|(document, table)| document.root(table)).collect();
-                read(&root, &Known::of(&known))
+                Settings { learned, ..read(&root, &Known::of(&known)) }
             };
             (Some(settings), known::mistaken(&files, documents))
         }
@@ -110,10 +126,10 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 /// Keys and accounts alone, from a text in the form of the configuration: what an import takes. Models and routes that
 /// they name must be in the catalog.
 pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mistakes> {
-    let document = Document::new(text, Path::new(""), &|_| None);
+    let document = Document::new(text, Path::new(""), &|_| None, Secrets::Needed);
     let declared = source::parse(&document).map(|table| {
         let root = document.root(&table);
-        let mut accounts = account::Accounts::read(&root);
+        let mut accounts = account::Accounts::read(&root, catalog);
         let tenants = key::tenants(&root, &mut accounts, catalog, None);
         Declared { tenants, terms: accounts.into_terms() }
     });
@@ -148,12 +164,13 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
     let routes = route::routes(root, &models);
     let catalog = Catalog { models, routes };
     let (first_key, keys_required) = key::keys(root);
-    let mut accounts = account::Accounts::read(root);
+    let mut accounts = account::Accounts::read(root, &catalog);
     let tenants = key::tenants(root, &mut accounts, &catalog, first_key.as_ref());
     key::check_open(root, http.listen, keys_required || !tenants.is_empty() || first_key.is_some());
     let listeners: Vec<_> = [Some(http.listen), http.metrics_listen].into_iter().flatten().collect();
     let admin = admin::admin(root, &listeners);
     let gateway = server::gateway(root);
+    let terms = accounts.into_terms();
     Settings {
         http,
         idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
@@ -162,8 +179,9 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         storage,
         engine,
         catalog,
+        learned: None,
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
-        terms: accounts.into_terms(),
+        terms,
         webhook: alerts::webhook(root),
         tenants,
         keys_required,

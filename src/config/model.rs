@@ -17,6 +17,10 @@ use super::reader::{Document, Section};
 use super::route::Models;
 use super::tariff;
 
+/// The keys that models of only some kinds have.
+const OF_SOME: [&str; 7] =
+    ["efforts", "upstream", "start_tag", "end_tag", "starts_in_thinking", "thoughts_back", "hand_off"];
+
 /// A model as its backend declares it.
 #[derive(Debug, Clone)]
 pub(super) struct Declared {
@@ -97,9 +101,23 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
     };
     Declared {
         kind: base.kind,
-        served: Served { name: model.name.clone(), source: source(name, base) },
+        served: Served {
+            name: model.name.clone(),
+            upstream: name.to_owned(),
+            host: base.host(),
+            possible: possible(base.kind),
+            source: source(name, base),
+        },
         model,
         line,
+    }
+}
+
+/// Every way in which a kind of backend can hold a thought.
+fn possible(kind: Kind) -> Vec<Class> {
+    match kind {
+        Kind::Local | Kind::LlamaCpp => kind.classes().to_vec(),
+        _ => dialect::possible(&dialect::of(kind), kind == Kind::Vllm),
     }
 }
 
@@ -136,16 +154,22 @@ fn chat(name: &str, base: &Base) -> openai::Settings {
 fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Declared> {
     let name = section.need::<String>("name", "write the name that callers use");
     let line = section.line_of("name");
+    if base.is_guess {
+        section.allow(&OF_SOME);
+    }
     let called = name.as_deref().unwrap_or_default();
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
+    let upstream = upstream.unwrap_or_else(|| called.to_owned());
     if let Some(settings) = declared.served.source.chat() {
-        settings.model = upstream.unwrap_or(called.to_owned());
+        settings.model.clone_from(&upstream);
     }
+    declared.served.upstream = upstream;
     apply(section, &mut declared);
     check(section, &declared.model);
     if let Some(settings) = declared.served.source.chat() {
-        dialect::check(section, &declared.model, settings, base.kind == Kind::Vllm);
+        declared.served.possible = dialect::possible(&settings.dialect, base.kind == Kind::Vllm);
+        dialect::check(section, &declared.model, &declared.served.possible);
     }
     name.map(|_| declared)
 }

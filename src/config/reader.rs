@@ -21,10 +21,21 @@ pub(super) struct Document<'d> {
     pub(super) folder: &'d Path,
     /// The environment.
     pub(super) env: &'d dyn Fn(&str) -> Option<String>,
+    /// Whether secrets must be there that are needed to serve and to call upstreams.
+    pub(super) secrets: Secrets,
     /// Found so far.
     pub(super) mistakes: RefCell<Vec<Mistake>>,
     /// Where the lines end, once one was asked for: every section asks.
     pub(super) ends: OnceCell<Vec<usize>>,
+}
+
+/// Whether secrets must be there that the file names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Secrets {
+    /// A server cannot do without them.
+    Needed,
+    /// Whoever only looks at what is kept does not need them.
+    IfThere,
 }
 
 /// A table of the document, or the absence of one.
@@ -42,8 +53,9 @@ impl<'d> Document<'d> {
         text: &'d str,
         folder: &'d Path,
         env: &'d dyn Fn(&str) -> Option<String>,
+        secrets: Secrets,
     ) -> Document<'d> {
-        Document { text, folder, env, mistakes: RefCell::default(), ends: OnceCell::new() }
+        Document { text, folder, env, secrets, mistakes: RefCell::default(), ends: OnceCell::new() }
     }
 
     /// The document's top level.
@@ -87,6 +99,13 @@ impl<'d> Section<'d> {
         self.asked
             .borrow_mut()
             .extend(self.table.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref()));
+    }
+
+    /// Takes these keys for known, whoever reads them.
+    pub(super) fn allow(&self, keys: &[&'static str]) {
+        for key in keys {
+            self.entry(key);
+        }
     }
 
     /// The document it belongs to.

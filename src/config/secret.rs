@@ -6,7 +6,7 @@ use crate::backend::remote::Secret;
 use crate::storage::DatabaseUrl;
 
 use super::mistake::Wrong;
-use super::reader::Section;
+use super::reader::{Secrets, Section};
 
 /// Where a secret may be named, and where it must not stand.
 #[derive(Debug)]
@@ -17,18 +17,27 @@ pub(super) struct Places {
     pub(super) variable: &'static str,
     /// The key that names a file.
     pub(super) file: &'static str,
+    /// Whether whoever only looks at what is kept can do without it.
+    pub(super) is_for_servers: bool,
 }
 
 /// The upstream's key, from the environment or a file of its own; none where neither is named.
 pub(super) fn api_key(section: &Section<'_>) -> Option<Secret> {
-    let places = Places { text: "api_key", variable: "api_key_env", file: "api_key_file" };
+    let places =
+        Places { text: "api_key", variable: "api_key_env", file: "api_key_file", is_for_servers: true };
     read(section, &places).map(Secret::new)
 }
 
 /// The address of the ledger's database, which has a password in it; none where neither place is named.
 pub(super) fn database_url(section: &Section<'_>) -> Option<DatabaseUrl> {
-    let places = Places { text: "url", variable: "url_env", file: "url_file" };
-    read(section, &places).map(DatabaseUrl::new)
+    let places = Places { text: "url", variable: "url_env", file: "url_file", is_for_servers: false };
+    let url = DatabaseUrl::new(read(section, &places)?);
+    if url.check().is_err() {
+        let key = if section.has(places.file) { places.file } else { places.variable };
+        let remedy = "put postgres://user:password@host/database there";
+        section.wrong(key, Wrong::new("what it names is no address of a PostgreSQL database", remedy));
+    }
+    Some(url)
 }
 
 /// A secret from the environment or a file of its own; none where neither is named.
@@ -54,9 +63,13 @@ pub(super) fn read(section: &Section<'_>, places: &Places) -> Option<String> {
     }
 }
 
+fn is_needed(section: &Section<'_>, places: &Places) -> bool {
+    !places.is_for_servers || section.document().secrets == Secrets::Needed
+}
+
 fn from_environment(section: &Section<'_>, places: &Places, variable: &str) -> Option<String> {
     let value = (section.document().env)(variable).filter(|value| !value.trim().is_empty());
-    if value.is_none() {
+    if value.is_none() && is_needed(section, places) {
         let what = format!("{variable} is not set");
         section.wrong(places.variable, Wrong::new(what, "export it before starting"));
     }
@@ -64,8 +77,11 @@ fn from_environment(section: &Section<'_>, places: &Places, variable: &str) -> O
 }
 
 fn from_file(section: &Section<'_>, places: &Places, file: &Path) -> Option<String> {
-    let wrong =
-        |what: String| section.wrong(places.file, Wrong::new(what, "put the secret alone into that file"));
+    let wrong = |what: String| {
+        if is_needed(section, places) {
+            section.wrong(places.file, Wrong::new(what, "put the secret alone into that file"));
+        }
+    };
     match std::fs::read_to_string(file) {
         Ok(text) if text.trim().is_empty() => wrong(format!("{} is empty", file.display())),
         Ok(text) => return Some(text.trim().to_owned()),

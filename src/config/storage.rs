@@ -14,7 +14,8 @@ use super::server::time;
 /// Long enough for a server that is slow, short enough for those who wait for what a dead replica held.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// `[ledger]`; `STINT_LEDGER` goes before its path and its url.
+/// `[ledger]`; `STINT_LEDGER` goes before its path. Beside a url it is a mistake: whoever set it for a file of one machine
+/// would take this gateway away from the accounts that the others share, and nobody would notice.
 pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
     let ledger = root.section("ledger");
     let usual_pace = ledger::Settings::default();
@@ -30,6 +31,11 @@ pub(super) fn storage(root: &Section<'_>) -> (Settings, ledger::Settings) {
     let (from_file, url) = (ledger.path("path"), secret::database_url(&ledger));
     if let (Some(_), Some(_)) = (&from_file, &url) {
         ledger.wrong("path", Wrong::new("a second place for the ledger", "take it out, or the url"));
+    }
+    if let (Some(_), Some(_)) = (&from_env, &url) {
+        let key = if ledger.has("url_file") { "url_file" } else { "url_env" };
+        let what = "a second place for the ledger: STINT_LEDGER is set, and names a file";
+        ledger.wrong(key, Wrong::new(what, "unset STINT_LEDGER, or take the url out"));
     }
     let lease = ledger.within("lease", Duration::from_secs(2)..=Duration::from_secs(300)).unwrap_or(LEASE);
     let settings = match (from_env, url) {

@@ -263,8 +263,32 @@ fn what_still_runs_is_not_forgotten() {
 }
 
 #[test]
+fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
+    check(
+        "[[backend]]\nkind = 'opnai'\nbase_url = 'nowhere'\nidle_timeut = '5s'\nfile = 'x'\n[[backend.model]]\n\
+         name = 'm'\nprice_input = '1'\nhand_off = 'x'\ncontxt = 1\n[[key]]\nname = 'a'\nmodels = ['m']\n",
+        &[
+            "line 2: backend.kind: \"opnai\" is unknown; did you mean \"openai\"?",
+            "line 3: backend.base_url: not a URL: relative URL without a base; write it like \"https://api.example.com/v1\"",
+            "line 4: backend.idle_timeut: unknown key; did you mean idle_timeout?",
+            "line 6: backend.model.price_output: missing beside the other price; a price of \"0\" is a price",
+            "line 9: backend.model.hand_off: does not close the thought; write \"</think>\" where the thought is to end",
+            "line 10: backend.model.contxt: unknown key; did you mean context?",
+            "line 11: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
+        ],
+    );
+    check(
+        "[[backend]]\nkind = 'gguf'\nfile = 3\nmodels = ['m']\n",
+        &[
+            "line 2: backend.kind: \"gguf\" is unknown; write \"openai\" or \"llamacpp\" or \"vllm\" or \"sglang\" or \"ollama\" or \"deepseek\" or \"dashscope\" or \"openrouter\" or \"mistral\" or \"xai\" or \"local\"",
+            "line 3: backend.file: a whole number in place of text; put it in quotes",
+        ],
+    );
+}
+
+#[test]
 fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
-    let text = "[server]\nlisten = 'here'\nheders_max = 10\ndrain = 5\n\n[[backend]]\nkind = 'lama'\nfoo = 1\n\n\
+    let text = "[server]\nlisten = 'here'\nheders_max = 10\ndrain = 5\n\n[[backend]]\nkind = 'bedrock'\nfoo = 1\n\n\
                 [[key]]\nname = 'alice'\n";
     check(
         text,
@@ -274,7 +298,7 @@ fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
             "line 3: server.heders_max: unknown key; did you mean headers_max?",
             "line 4: server.drain: a whole number in place of a time; write it with its unit, like \"10s\" or \
              \"500ms\"",
-            "line 7: backend.kind: \"lama\" is unknown; did you mean \"ollama\"?",
+            "line 7: backend.kind: \"bedrock\" is unknown; write \"openai\" or \"llamacpp\" or \"vllm\" or \"sglang\" or \"ollama\" or \"deepseek\" or \"dashscope\" or \"openrouter\" or \"mistral\" or \"xai\" or \"local\"",
             "line 10: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with \
              its owner",
         ],
@@ -355,6 +379,20 @@ fn the_environment_goes_before_the_file() {
     assert_eq!(settings.http.listen.port(), 9999);
     assert_eq!(kept_in(&settings), Path::new("/data/ledger.db"));
     assert_eq!(settings.log.filter, "debug");
+}
+
+/// Whoever only looks at what is kept needs the ledger's address, and no secret of a server's.
+#[test]
+fn who_serves_nobody_needs_no_secrets_for_it() {
+    let text = "[admin]\ntoken_env = 'NOT_THERE'\n[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n\
+                api_key_file = '/not/there'\nmodels = ['m']\n";
+    assert_eq!(load_text(text).map(drop).unwrap_err().list.len(), 2);
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let settings = load_locally(Some(file.path()), &env).unwrap();
+    assert!(settings.admin.is_none());
+    file.write_all(b"[ledger]\nurl_env = 'NOT_THERE'\n").unwrap();
+    assert_eq!(load_locally(Some(file.path()), &env).map(drop).unwrap_err().list.len(), 1);
 }
 
 #[test]

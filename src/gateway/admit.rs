@@ -19,7 +19,7 @@ use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
 use crate::tenant::{Access, Tenant};
-use crate::units::{AccountId, RequestId, Timestamp, Tokens};
+use crate::units::{AccountId, Limit, RequestId, Timestamp, Tokens};
 
 use super::demotions::Demotions;
 use super::flying::Flying;
@@ -86,13 +86,16 @@ impl Gateway {
         scope::catalog(&self.parts.catalog, &tenant.access)
     }
 
-    /// How every limit of a tenant and of the accounts above it stands. Where replicas share the accounts, what others
-    /// spent is known as of seconds ago, and what they hold for their next requests counts as spent.
-    pub fn statement(&self, tenant: &Tenant) -> Vec<Line> {
+    /// How every limit of a tenant and of the accounts above it stands. Where replicas share the accounts, the others hand
+    /// back what they hold for their next requests first, so that only what is used counts; what of that is set aside
+    /// elsewhere counts as spent.
+    pub async fn statement(&self, tenant: &Tenant) -> Vec<Line> {
+        self.parts.ledger.gather(&tenant.account, &About::default()).await;
         self.account_statement(&tenant.account)
     }
 
-    /// How every limit of an account and of those above it stands.
+    /// How every limit of an account and of those above it stands. Where replicas share the accounts, what others have is
+    /// known as of seconds ago, and what they hold for their next requests counts as spent.
     pub fn account_statement(&self, account: &AccountId) -> Vec<Line> {
         let ledger = &self.parts.ledger;
         ledger.statement(account, &About::default(), ledger.now())
@@ -131,6 +134,9 @@ impl Gateway {
         let route = self.route_label(&request.model);
         let admitted = self.decide(tenant, request, ticket, arrived).await;
         if let Err(refusal) = &admitted {
+            if let Some(limit) = limit(refusal) {
+                self.parts.ledger.refused(&tenant.account, limit);
+            }
             let metrics = &self.parts.metrics;
             metrics.requests.total.with_label_values(&[&*route, "none", "refused"]).inc();
             metrics.requests.refusals.with_label_values(&[&limit_label(refusal)]).inc();
@@ -289,11 +295,21 @@ impl Gateway {
     }
 }
 
-/// The limit that refused a request, in bounded words.
-fn limit_label(refusal: &Refusal) -> String {
+/// The limit under which a request did not fit.
+fn limit(refusal: &Refusal) -> Option<&Limit> {
     match refusal {
-        Refusal::Spent(Refused::Shortfall(shortfall)) => shortfall.limit.kind(),
-        Refusal::Plan(plan::Refusal::DoesNotFit { limit, .. }) => limit.kind(),
+        Refusal::Spent(Refused::Shortfall(shortfall)) => Some(&shortfall.limit),
+        Refusal::Plan(plan::Refusal::DoesNotFit { limit, .. }) => Some(limit),
+        _ => None,
+    }
+}
+
+/// What refused a request, in bounded words.
+fn limit_label(refusal: &Refusal) -> String {
+    if let Some(limit) = limit(refusal) {
+        return limit.kind();
+    }
+    match refusal {
         Refusal::Plan(refusal) => refusal.code().to_owned(),
         Refusal::UnknownModel(_) | Refusal::SeveralEmbedders(_) => "model".to_owned(),
         Refusal::TooManyChoices { .. } => "choices".to_owned(),

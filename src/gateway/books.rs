@@ -21,6 +21,10 @@ struct Lost {
     attempts: u32,
     cost: Money,
     thinking: Tokens,
+    /// What they read.
+    prompt: Tokens,
+    /// What they wrote besides thoughts.
+    other: Tokens,
 }
 
 impl Books {
@@ -35,6 +39,8 @@ impl Books {
             attempts: self.lost.attempts + u32::try_from(spent.len()).unwrap_or(u32::MAX),
             cost: self.lost.cost + cost,
             thinking: self.lost.thinking + thought(spent),
+            prompt: self.lost.prompt + spent.iter().map(Spent::input).sum(),
+            other: self.lost.other + spent.iter().map(beside_thoughts).sum(),
         };
         let whole =
             WorstCase { money: next.worst.money + lost.cost, thinking: next.worst.thinking + lost.thinking };
@@ -64,6 +70,11 @@ impl Books {
         self.lost.attempts
     }
 
+    /// All tokens of those.
+    pub(super) fn given_up(&self) -> Tokens {
+        self.lost.prompt + self.lost.thinking + self.lost.other
+    }
+
     /// What was set aside at most.
     pub(super) fn reserved(&self) -> Money {
         self.held.money
@@ -79,6 +90,11 @@ impl Books {
         settings: &Settings,
     ) -> Money {
         let cost = cost + self.lost.cost;
+        let detail = SettlementDetail {
+            prompt: detail.prompt + self.lost.prompt,
+            other: detail.other + self.lost.other,
+            ..detail
+        };
         let settling = self.reservation.settle(cost, thought(spent) + self.lost.thinking, detail);
         settling.journalled(settings.settle_patience).await;
         cost
@@ -87,4 +103,9 @@ impl Books {
 
 fn thought(spent: &[Spent]) -> Tokens {
     spent.iter().map(Spent::thought).sum()
+}
+
+/// What was written, delivered or not, that was no thought.
+fn beside_thoughts(spent: &Spent) -> Tokens {
+    (spent.completion() + spent.other).saturating_sub(spent.thought())
 }

@@ -231,7 +231,7 @@ impl Flying {
         reports: mpsc::Sender<Report>,
     ) {
         let spent = taken(progress);
-        let (attempts, reserved) = (books.attempts(), books.reserved());
+        let (attempts, given_up, reserved) = (books.attempts(), books.given_up(), books.reserved());
         let detail = detail(&spent, landing.word());
         let cost = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings).await;
         let used_nothing = cost == Money::ZERO && spent.iter().all(|spent| spent.thought() == Tokens::ZERO);
@@ -260,6 +260,7 @@ impl Flying {
                     cost,
                     reserved,
                     attempts,
+                    given_up,
                     why: self.why(offer, attempts),
                 }))
             }
@@ -304,7 +305,7 @@ fn detail(spent: &[Spent], outcome: &'static str) -> SettlementDetail {
         prompt: sum(Spent::input),
         overhead: sum(|spent| spent.overhead),
         solution: sum(|spent| spent.solution),
-        other: sum(|spent| spent.other),
+        other: sum(|spent| spent.other.saturating_sub(spent.other_thinking)),
         outcome: outcome.into(),
     }
 }

@@ -27,6 +27,8 @@ pub struct Receipt {
     pub reserved: Money,
     /// Attempts that were given up before this one.
     pub attempts: u32,
+    /// All tokens of those attempts.
+    pub given_up: Tokens,
     /// One line on what decided.
     pub why: String,
 }

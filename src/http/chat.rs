@@ -120,7 +120,7 @@ fn object(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) ->
 }
 
 pub(super) fn with_limits(service: &Service, tenant: &Tenant, mut response: Response) -> Response {
-    let statement = service.gateway.statement(tenant);
+    let statement = service.gateway.account_statement(&tenant.account);
     headers::tightest(response.headers_mut(), &statement);
     response
 }

@@ -201,7 +201,7 @@ impl Problem {
 impl Problem {
     /// A request that names no model.
     pub(crate) fn no_model() -> Problem {
-        Problem::invalid(Some("model"), "is missing; GET /v1/models lists them")
+        Problem::invalid(Some("model"), "is missing; GET /v1/models lists them").code(super::fields::MISSING)
     }
 }
 

@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use super::error::Problem;
 
+/// The code of what must be there and is not, as OpenAI has it.
+pub(super) const MISSING: &str = "missing_required_parameter";
+
 /// An object whose members are taken out as they are understood.
 #[derive(Debug)]
 pub(super) struct Fields {
@@ -35,6 +38,10 @@ impl Fields {
 
     fn wrong(&self, key: &str, must: &str) -> Problem {
         Problem::invalid(Some(&self.name(key)), format!("must be {must}"))
+    }
+
+    fn missing(&self, key: &str, must: &str) -> Problem {
+        self.wrong(key, must).code(MISSING)
     }
 
     /// The member, unless absent or null.
@@ -75,7 +82,7 @@ impl Fields {
 
     /// A text that must be there.
     pub(super) fn need(&mut self, key: &str) -> Result<String, Problem> {
-        self.text(key)?.ok_or_else(|| self.wrong(key, "a string"))
+        self.text(key)?.ok_or_else(|| self.missing(key, "a string"))
     }
 
     /// True or false.
@@ -104,7 +111,7 @@ impl Fields {
 
     /// The members of a member that must be there.
     pub(super) fn need_fields(&mut self, key: &str) -> Result<Fields, Problem> {
-        self.fields(key)?.ok_or_else(|| self.wrong(key, "an object"))
+        self.fields(key)?.ok_or_else(|| self.missing(key, "an object"))
     }
 
     /// Takes out every member of these names, as it is.

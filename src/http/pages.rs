@@ -106,7 +106,7 @@ pub(super) async fn allowance(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let tenant = auth::tenant(&service.keys, &headers)?;
-    let statement = service.gateway.statement(&tenant);
+    let statement = service.gateway.statement(&tenant).await;
     Ok(page(&json!({ "limits": statement.iter().map(limit).collect::<Vec<_>>() })))
 }
 

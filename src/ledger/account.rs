@@ -5,30 +5,33 @@ use std::collections::HashMap;
 use crate::tenant::{Percent, Scope, TenantLimit, Terms};
 use crate::units::{Amount, Facet, Holder, Limit, Money, Timestamp, Unit, Window, Zone};
 
-use super::tally::{Slice, Tallies, Tally};
+use super::purses::purse;
+use super::tally::{Tallies, Tally};
 use super::wish::Wish;
-use super::{About, AccountId, Amounts, How, Line, Need, Purse, Shortfall, Spent, Totals, Warning};
+use super::{About, AccountId, Amounts, How, Line, Need, Purse, Shortfall, Spent, Totals};
 
 /// One account. All its times come from the accounts, whose clock never goes back.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     /// In the order in which they are checked.
-    limits: Vec<TenantLimit>,
+    pub(super) limits: Vec<TenantLimit>,
     /// A change of it holds from each window's next boundary on.
     zone: Zone,
-    warn_at: Percent,
+    pub(super) warn_at: Percent,
     /// False where nobody may reserve any more.
     is_declared: bool,
-    whole: Tallies,
+    pub(super) whole: Tallies,
     /// Only those that a limit asks for.
-    facets: HashMap<Facet, Tallies>,
+    pub(super) facets: HashMap<Facet, Tallies>,
+    /// From when on they are counted, where something was spent before.
+    pub(super) since: Vec<(Scope, Timestamp)>,
     overrun: Money,
     settled: u64,
 }
 
 impl Account {
-    /// Puts terms in force; says which parts of the account were not counted before.
-    pub(super) fn declare(&mut self, terms: &Terms) -> Vec<Scope> {
+    /// Puts terms in force; says which parts of the account were not counted before, and are from now on.
+    pub(super) fn declare(&mut self, terms: &Terms, now: Timestamp) -> Vec<Scope> {
         let before = std::mem::replace(&mut self.limits, terms.limits.clone());
         self.limits.sort_by(|one, other| rank(one).cmp(&rank(other)));
         (self.zone, self.warn_at, self.is_declared) = (terms.zone.clone(), terms.warn_at, true);
@@ -40,6 +43,11 @@ impl Account {
             self.limits.iter().map(|limit| limit.scope.clone()).filter(is_new).collect();
         scopes.sort();
         scopes.dedup();
+        self.since.retain(|(scope, _)| self.limits.iter().any(|limit| limit.scope == *scope));
+        let all = self.whole.iter().find(|tally| tally.window == Window::Total);
+        if all.is_some_and(|all| all.spent != Amounts::ZERO) {
+            self.since.extend(scopes.iter().map(|scope| (scope.clone(), now)));
+        }
         scopes
     }
 
@@ -53,6 +61,7 @@ impl Account {
         if !self.is_declared {
             self.limits.clear();
             self.facets.clear();
+            self.since.clear();
         }
     }
 
@@ -83,7 +92,7 @@ impl Account {
         self.limits.iter().filter_map(line).collect()
     }
 
-    fn line(&self, limit: &TenantLimit, holder: &Holder, facet: Facet, moment: Timestamp) -> Line {
+    pub(super) fn line(&self, limit: &TenantLimit, holder: &Holder, facet: Facet, moment: Timestamp) -> Line {
         let (unit, max, window) = (limit.max.unit(), limit.max, limit.window);
         let tally = self.tally(&facet, window, moment);
         let (spent, reserved) = tally.used(unit);
@@ -96,7 +105,7 @@ impl Account {
         Line { limit, max, spent, reserved, left, resets_at: tally.end }
     }
 
-    fn tally(&self, facet: &Facet, window: Window, moment: Timestamp) -> Tally {
+    pub(super) fn tally(&self, facet: &Facet, window: Window, moment: Timestamp) -> Tally {
         let tallies = match facet {
             Facet::Whole => Some(&self.whole),
             facet => self.facets.get(facet),
@@ -112,6 +121,7 @@ impl Account {
         wish: &Wish<'_>,
         id: &AccountId,
         needs: Option<&mut Vec<Need>>,
+        now: Timestamp,
     ) -> Result<(), Shortfall> {
         let mut missing = Vec::new();
         for limit in &self.limits {
@@ -119,10 +129,9 @@ impl Account {
             let needed = more.of(limit.max.unit());
             let (unit, tally) = (needed.unit(), self.tally(&facet, limit.window, wish.admitted));
             let wanted = tally.size(unit).saturating_add(needed.size());
-            let is_too_much = wanted > limit.max.size();
-            if needed.size() == 0
-                || !(is_too_much || (needs.is_some() && !tally.covers(unit, wanted, limit.max.size())))
-            {
+            let max = limit.max.size();
+            let is_too_much = wanted > max || tally.is_spent(unit, wanted, max, now);
+            if needed.size() == 0 || !(is_too_much || (needs.is_some() && !tally.covers(unit, wanted, max))) {
                 continue;
             }
             let line = self.line(limit, &wish.holder(id), facet.clone(), wish.admitted);
@@ -131,7 +140,8 @@ impl Account {
             if is_too_much {
                 return Err(shortfall);
             }
-            missing.push(Need { purse: purse(id, facet, unit, &tally), max: limit.max.size(), shortfall });
+            let counted_since = self.since(&limit.scope, unit, &tally);
+            missing.push(Need { purse: purse(id, facet, unit, &tally), max, counted_since, shortfall });
         }
         needs.into_iter().for_each(|needs| needs.append(&mut missing));
         Ok(())
@@ -164,24 +174,6 @@ impl Account {
         }
     }
 
-    /// Tells of limits that are nearly used up, once in each window.
-    pub(super) fn warn(&mut self, wish: &Wish<'_>, id: &AccountId, warnings: &mut Vec<Warning>) {
-        for at in 0..self.limits.len() {
-            let TenantLimit { window, max, scope } = &self.limits[at];
-            let (window, max, Some(facet)) = (*window, *max, wish.about.facet(scope)) else { continue };
-            let tally = self.tally(&facet, window, wish.admitted);
-            let used = tally.size(max.unit()).saturating_add(tally.slice(max.unit()).others);
-            if !self.warn_at.is_reached(used, max.size()) {
-                continue;
-            }
-            let tally = self.tallies_mut(&facet).and_then(|tallies| tallies.at_mut(window, wish.admitted));
-            if tally.is_some_and(|tally| tally.warn_once(max.unit())) {
-                let line = self.line(&self.limits[at], &wish.holder(id), facet, wish.admitted);
-                warnings.push(Warning { account: id.clone(), line });
-            }
-        }
-    }
-
     pub(super) fn resolve(
         &mut self,
         about: &About,
@@ -207,7 +199,7 @@ impl Account {
         facets
     }
 
-    fn tallies_mut(&mut self, facet: &Facet) -> Option<&mut Tallies> {
+    pub(super) fn tallies_mut(&mut self, facet: &Facet) -> Option<&mut Tallies> {
         match facet {
             Facet::Whole => Some(&mut self.whole),
             facet => self.facets.get_mut(facet),
@@ -218,43 +210,6 @@ impl Account {
         let tallies = self.facets.entry(facet.clone()).or_default();
         tallies.roll(now, &self.zone);
         tallies
-    }
-
-    /// The purses of which this replica has a slice, with their limits and those slices; as far as they are wanted, by
-    /// window, unit and limit.
-    pub(super) fn purses(
-        &self,
-        id: &AccountId,
-        mut is_wanted: impl FnMut(&Tally, Unit, u64) -> bool,
-    ) -> Vec<(Purse, u64, Slice)> {
-        let mut purses = Vec::new();
-        for TenantLimit { window, max, scope } in &self.limits {
-            let whole = (Facet::Whole, &self.whole);
-            let all =
-                std::iter::once(whole).chain(self.facets.iter().map(|(facet, all)| (facet.clone(), all)));
-            for (facet, tallies) in all.filter(|(facet, _)| scope.covers(facet)) {
-                for tally in tallies.iter().filter(|tally| tally.window == *window) {
-                    let slice = tally.slice(max.unit());
-                    if slice.own > 0 && is_wanted(tally, max.unit(), max.size()) {
-                        purses.push((purse(id, facet.clone(), max.unit(), tally), max.size(), slice));
-                    }
-                }
-            }
-        }
-        purses
-    }
-
-    /// More than there can be of every limit on such requests.
-    pub(super) fn all_of(&self, id: &AccountId, about: &About, now: Timestamp) -> Vec<Need> {
-        let need = |limit: &TenantLimit| {
-            let facet = about.facet(&limit.scope)?;
-            let (unit, tally) = (limit.max.unit(), self.tally(&facet, limit.window, now));
-            let line = self.line(limit, &Holder::Key, facet.clone(), now);
-            let (needed, left) = (Amount::new(unit, u64::MAX), line.left);
-            let shortfall = Shortfall { limit: line.limit, needed, left, resets_at: line.resets_at };
-            Some(Need { purse: purse(id, facet, unit, &tally), max: limit.max.size(), shortfall })
-        };
-        self.limits.iter().filter_map(need).collect()
     }
 
     /// Begins to count a part of the account, if that is new.
@@ -304,11 +259,6 @@ impl Account {
         let (overrun, settled) = (self.overrun, self.settled);
         Totals { account, spent: all.spent, reserved: all.reserved, overrun, settled }
     }
-}
-
-fn purse(id: &AccountId, facet: Facet, unit: Unit, tally: &Tally) -> Purse {
-    let (account, window, begins, ends) = (id.clone(), tally.window, tally.start, tally.end);
-    Purse { account, facet, unit, window, begins, ends }
 }
 
 /// The order in which limits are checked and shown.

@@ -4,21 +4,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::catalog::{Allowance, Prices, WorstCase};
 use crate::tenant::Terms;
-use crate::units::{Money, RequestId, Timestamp, Unit, Window};
+use crate::units::{RequestId, Timestamp, Window};
 
-use super::lease::{Balance, Purse};
 use super::open::{Closed, Open, Stage};
-use super::share::share;
 use super::statement::tightest;
-use super::tally::{Slice, Tally};
 use super::tree::{Place, Tree};
 use super::wish::Wish;
 use super::{
-    About, AccountId, Amounts, Entry, How, LedgerError, Line, Need, Refused, SettlementDetail, Spent, Totals,
-    Warning,
+    About, AccountId, Amounts, Dispatched, Entry, How, LedgerError, Line, Refused, SettlementDetail, Spent,
+    Totals, Warning,
 };
 
 /// What is to be set aside, for whom and until when.
@@ -64,10 +62,10 @@ pub struct Extension {
 /// All accounts and all open reservations.
 #[derive(Debug, Default)]
 pub struct Accounts {
-    tree: Tree,
+    pub(super) tree: Tree,
     open: HashMap<RequestId, Open>,
     /// The latest time seen; a clock that is set back does not open old windows again.
-    latest: Timestamp,
+    pub(super) latest: Timestamp,
 }
 
 impl Accounts {
@@ -77,8 +75,12 @@ impl Accounts {
     pub fn declare<'a>(&mut self, terms: impl IntoIterator<Item = &'a Terms>) {
         self.tree.withdraw();
         self.tree.accounts().for_each(|(_, account)| account.doubt());
+        if self.tree.is_shared {
+            // What is resolved from here on is told apart from what was resolved before.
+            self.latest = self.latest + Duration::from_millis(1);
+        }
         for terms in terms {
-            let (account, scopes) = self.tree.declare(terms);
+            let (account, scopes) = self.tree.declare(terms, self.latest);
             if scopes.is_empty() {
                 continue;
             }
@@ -94,73 +96,6 @@ impl Accounts {
         self.tree.is_shared = true;
     }
 
-    /// Takes no more of a purse than is used, and so much beside; says what is used.
-    pub(super) fn freeze(&mut self, purse: &Purse, keeps: u64) -> u64 {
-        let now = self.latest;
-        let Some(account) = self.tree.account(&purse.account) else { return 0 };
-        account.count(&purse.facet, now);
-        let Some(tally) = account.window_of(purse) else { return 0 };
-        let used = tally.size(purse.unit);
-        let slice = tally.slice_mut(purse.unit);
-        slice.own = slice.own.min(used.saturating_add(keeps)).max(used);
-        used
-    }
-
-    /// Takes over how a purse stands: with `is_own`, also what this replica may use of it.
-    pub(super) fn hear(&mut self, purse: &Purse, balance: &Balance, is_own: bool) {
-        let now = self.latest;
-        let Some(account) = self.tree.account(&purse.account) else { return };
-        account.roll(now);
-        let Some(tally) = account.window_of(purse) else { return };
-        let slice = tally.slice_mut(purse.unit);
-        slice.others = balance.granted.saturating_sub(balance.slice);
-        if is_own {
-            (slice.own, slice.is_stale) = (balance.slice, false);
-        }
-    }
-
-    /// As if more was needed than there can be of every limit on such requests.
-    pub(super) fn all_of(&mut self, account: &AccountId, about: &About, now: Timestamp) -> Vec<Need> {
-        let now = self.tick(now);
-        self.tree.all_of(account, about, now)
-    }
-
-    /// All slices of an account, or of all accounts; with each, the limit, and how much of what it does not use the
-    /// replica would keep, were there so many.
-    pub(super) fn slices(&mut self, of: Option<&AccountId>, replicas: u64) -> Vec<(Purse, u64, u64)> {
-        let every = |_: &Tally, _: Unit, _: u64| true;
-        let all: Vec<_> = match of {
-            Some(id) => self.tree.account(id).map(|account| account.purses(id, every)).unwrap_or_default(),
-            None => self.tree.accounts().flat_map(|(id, account)| account.purses(id, every)).collect(),
-        };
-        all.into_iter().map(|(purse, max, slice)| (purse, max, kept(max, slice, replicas))).collect()
-    }
-
-    /// The slices that hold more than twice of what they may without needing it, and those that are in doubt.
-    pub(super) fn idle(&mut self, replicas: u64) -> Vec<(Purse, u64, u64)> {
-        let is_idle = |tally: &Tally, unit: Unit, max: u64| {
-            let (slice, used) = (tally.slice(unit), tally.size(unit));
-            let spare = slice.own.saturating_sub(used);
-            slice.is_stale || slice.own < used || spare > kept(max, slice, replicas).saturating_mul(2)
-        };
-        let all = self.tree.accounts().flat_map(|(id, account)| account.purses(id, is_idle));
-        all.map(|(purse, max, slice)| (purse, max, kept(max, slice, replicas))).collect()
-    }
-
-    /// The money in all slices that is neither spent nor reserved.
-    pub(super) fn stranded(&mut self) -> Money {
-        let mut sum = 0u64;
-        let mut add = |tally: &Tally, unit: Unit, _: u64| {
-            let spare = tally.slice(unit).own.saturating_sub(tally.size(unit));
-            sum = sum.saturating_add(if unit == Unit::Money { spare } else { 0 });
-            false
-        };
-        for (id, account) in self.tree.accounts() {
-            account.purses(id, &mut add);
-        }
-        Money(sum)
-    }
-
     /// Brings the clock forward, which never goes back.
     pub(super) fn now(&mut self, now: Timestamp) -> Timestamp {
         self.tick(now)
@@ -173,6 +108,17 @@ impl Accounts {
             let place = self.tree.place(&one.account);
             self.tree.lineage(place, |account| account.recover(one, windows, now));
         }
+    }
+
+    /// Counts what the journal says is set aside, whatever the limits say.
+    pub(super) fn adopt(&mut self, row: &Dispatched, now: Timestamp) {
+        let (now, place) = (self.tick(now), self.tree.place(&row.account));
+        let Dispatched { account: own, about, held: more, admitted, .. } = row;
+        let wish = Wish { own, before: None, about, more: *more, admitted: *admitted };
+        self.tree.lineage(place, |account| {
+            account.roll(now);
+            account.reserve(&wish);
+        });
     }
 
     /// Sets the worst case aside under every limit of the account and its ancestors, or under none. Says which
@@ -256,16 +202,19 @@ impl Accounts {
         detail: SettlementDetail,
         at: Timestamp,
     ) -> Option<Closed> {
+        let at = self.moment(at);
         self.resolve(id, |open| open.close(How::Settled, spent.clamped(), detail, at))
     }
 
     /// Gives everything back.
     pub fn void(&mut self, id: RequestId, at: Timestamp) -> Option<Closed> {
+        let at = self.moment(at);
         self.resolve(id, |open| open.void(at))
     }
 
     /// Resolves a reservation that nobody settled: posted if something may have been sent, else voided.
     pub fn abandon(&mut self, id: RequestId, at: Timestamp) -> Option<Closed> {
+        let at = self.moment(at);
         self.resolve(id, |open| open.abandon(at))
     }
 
@@ -276,14 +225,21 @@ impl Accounts {
         over.into_iter().filter_map(|id| self.abandon(id, now)).collect()
     }
 
+    /// When something is resolved. Where replicas share the accounts, that tells what was counted from what was not.
+    fn moment(&mut self, at: Timestamp) -> Timestamp {
+        if self.tree.is_shared { self.tick(at) } else { at }
+    }
+
     fn resolve(&mut self, id: RequestId, close: impl FnOnce(Open) -> Closed) -> Option<Closed> {
         let open = self.open.remove(&id)?;
-        let (place, admitted, held) = (open.place, open.row.admitted, open.held);
+        let (place, admitted, held, own) =
+            (open.place, open.row.admitted, open.held, open.row.account.clone());
         let closed = close(open);
-        self.tree.lineage(place, |account| {
-            account.resolve(&closed.about, admitted, held, closed.spent, closed.how);
-        });
-        Some(closed)
+        let about = &closed.about;
+        self.tree.lineage(place, |account| account.resolve(about, admitted, held, closed.spent, closed.how));
+        let wish = Wish { own: &own, before: None, about, more: Amounts::ZERO, admitted };
+        let warnings = self.tree.warn(place, &wish, self.latest);
+        Some(Closed { warnings, ..closed })
     }
 
     /// What is left under the tightest limit of each unit, for requests about this.
@@ -323,16 +279,10 @@ impl Accounts {
         self.tree.facets()
     }
 
-    fn tick(&mut self, now: Timestamp) -> Timestamp {
+    pub(super) fn tick(&mut self, now: Timestamp) -> Timestamp {
         self.latest = self.latest.max(now);
         self.latest
     }
-}
-
-/// How much of what it does not use one of so many replicas keeps.
-fn kept(max: u64, slice: Slice, replicas: u64) -> u64 {
-    let granted = slice.own.saturating_add(slice.others);
-    share(max, &Balance { granted, replicas, ..Balance::default() })
 }
 
 fn bounded(amounts: Amounts) -> Result<Amounts, Refused> {

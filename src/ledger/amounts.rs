@@ -38,6 +38,17 @@ impl Amounts {
         Amounts { requests: Count::ONE, ..Amounts::from(worst) }
     }
 
+    /// So much of what a unit counts. Requests at once are nothing that was used.
+    pub(super) fn of_unit(unit: Unit, size: u64) -> Amounts {
+        match unit {
+            Unit::Money => Amounts { money: Money(size), ..Amounts::ZERO },
+            Unit::Thinking => Amounts { thinking: Tokens(size), ..Amounts::ZERO },
+            Unit::Requests => Amounts { requests: Count(size), ..Amounts::ZERO },
+            Unit::ToolCalls => Amounts { tool_calls: Count(size), ..Amounts::ZERO },
+            Unit::Concurrency => Amounts::ZERO,
+        }
+    }
+
     /// The part of it that a unit counts. Requests at once are counted by the requests that are set aside.
     pub fn of(self, unit: Unit) -> Amount {
         match unit {

@@ -25,6 +25,8 @@ pub struct Need {
     pub purse: Purse,
     /// The limit.
     pub max: u64,
+    /// Where this replica used something of it before it counted it: from when on it does.
+    pub counted_since: Option<Timestamp>,
     /// What it is if no more is to be had.
     pub shortfall: Shortfall,
 }
@@ -41,6 +43,9 @@ pub enum Refused {
     /// The lease has run out, or the bank that hands out slices does not answer.
     #[error("the limits are shared through a database that does not answer: try again shortly")]
     NoLease,
+    /// A limit is new, and it takes long to sum up what was spent before.
+    #[error("what was spent under a new limit is still being summed up: try again shortly")]
+    Summing,
     /// Nobody has such an account, or not any more.
     #[error("there is no account {0}: declare the tenant")]
     NoAccount(AccountId),

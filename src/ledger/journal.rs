@@ -113,7 +113,7 @@ pub struct SettlementDetail {
     pub overhead: Tokens,
     /// Solution tokens.
     pub solution: Tokens,
-    /// Output tokens that were not delivered.
+    /// Output tokens that were not delivered, thoughts apart: those are counted with all thoughts.
     pub other: Tokens,
     /// How it ended, in one word.
     pub outcome: std::borrow::Cow<'static, str>,
@@ -160,8 +160,8 @@ pub trait Journal: Send + Sync {
     /// What each account spent over all time; `since` in it is the beginning of time.
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>>;
 
-    /// Seals the oldest resolutions that are not sealed yet, as many as one seal may cover; nothing, where there are none.
-    /// Sums are the same before and after. A journal that nobody can look into later need not.
+    /// Seals the oldest resolutions that are not sealed yet, as many as one seal may cover; nothing, where there are none, or
+    /// where another did so while this one waited for it. Sums are the same before and after. A journal that nobody can look into later need not.
     fn seal(&self, now: Timestamp) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
         let _ = now;
         async { Ok(None) }.boxed()

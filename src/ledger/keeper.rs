@@ -4,13 +4,15 @@ use std::sync::{Arc, Weak};
 
 use tokio::time::{Duration, Instant, sleep, timeout};
 
-use super::lease::Lease;
+use super::lease::{Epoch, Lease};
 use super::ledger::Inner;
 use super::sharing::Sharing;
+use super::tenure::Tenure;
 use super::{Accounts, JournalError, Ledger};
 
-/// A lease is renewed so many times before it could run out.
-const RENEWALS: u32 = 5;
+/// How long giving a lease back may take, and how long to wait before it is tried again.
+const RETIRE_MAX: Duration = Duration::from_secs(3);
+const AGAIN: Duration = Duration::from_millis(50);
 
 pub(super) struct Keeper {
     pub(super) ledger: Weak<Inner>,
@@ -21,26 +23,34 @@ impl Keeper {
     /// Runs until nothing will be written any more, and ends this life then.
     pub(super) async fn run(self) {
         loop {
-            let lasts = self.sharing.lasts();
             tokio::select! {
+                biased;
                 () = self.sharing.done.cancelled() => break,
-                () = sleep(lasts / RENEWALS) => self.renew(lasts).await,
                 // It may be about a life that is over already: the bank knows.
-                () = self.sharing.over.notified() => self.renew(lasts).await,
+                () = self.sharing.over.notified() => {}
+                () = sleep(self.sharing.tenure().pace()) => {}
             }
+            self.renew().await;
         }
         let epoch = self.sharing.epoch();
-        let retired = timeout(Duration::from_secs(3), self.sharing.bank.retire(epoch)).await;
-        if !matches!(retired, Ok(Ok(()))) {
+        if timeout(RETIRE_MAX, self.retire(epoch)).await.is_err() {
             tracing::warn!("this replica's lease was not given back; it runs out by itself");
         }
     }
 
-    async fn renew(&self, lasts: Duration) {
-        let (asked, epoch) = (Instant::now(), self.sharing.epoch());
+    /// Tries until it is done, since a connection that died while nobody used it is found by whoever uses it next.
+    async fn retire(&self, epoch: Epoch) {
+        while let Err(error) = self.sharing.bank.retire(epoch).await {
+            tracing::debug!(%error, "the lease is not given back yet; trying again");
+            sleep(AGAIN).await;
+        }
+    }
+
+    async fn renew(&self) {
+        let (asked, Tenure { epoch, lasts, .. }) = (Instant::now(), self.sharing.tenure());
         match within(lasts / 2, self.sharing.bank.renew(epoch)).await {
             Ok(news) => {
-                self.sharing.renewed(asked, news.now, news.replicas);
+                self.sharing.renewed(epoch, asked, news.now, news.replicas);
                 if let Some(inner) = self.ledger.upgrade() {
                     Ledger { inner }.hear(&news);
                 }
@@ -61,8 +71,9 @@ impl Keeper {
                 Err(error) => tracing::warn!(%error, "no lease is to be had; trying again"),
             }
             tokio::select! {
+                biased;
                 () = self.sharing.done.cancelled() => return,
-                () = sleep(lasts / RENEWALS) => {}
+                () = sleep(self.sharing.tenure().pace()) => {}
             }
         };
         let Some(inner) = self.ledger.upgrade() else { return };
@@ -74,14 +85,31 @@ impl Keeper {
 pub(super) async fn mourn(sharing: Arc<Sharing>) {
     loop {
         tokio::select! {
+            biased;
             () = sharing.done.cancelled() => return,
-            () = sleep(sharing.lasts() / RENEWALS) => {}
+            () = sleep(sharing.tenure().pace()) => {}
         }
-        match sharing.bank.bury().await {
+        if !sharing.tenure().may_mourn(Instant::now()) {
+            continue;
+        }
+        let buried = tokio::select! {
+            biased;
+            buried = sharing.bank.bury() => buried,
+            () = bereft(&sharing) => continue,
+        };
+        match buried {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "replicas have died; what they left open is posted"),
             Err(error) => tracing::warn!(%error, "a dead replica is not buried; trying again"),
         }
+    }
+}
+
+/// Resolves once this replica's own lease is over: a burial that it began before may come through much later, when
+/// others who could not reach the bank either are about to come back.
+async fn bereft(sharing: &Sharing) {
+    while sharing.is_held() {
+        sleep(sharing.tenure().pace()).await;
     }
 }
 

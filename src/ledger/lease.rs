@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
 
 use crate::units::{Facet, Timestamp, Unit, Window};
 
@@ -82,11 +83,34 @@ pub struct News {
     pub purses: Vec<(Purse, Balance)>,
 }
 
+/// A purse that is to be there before anything can be had of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// Which one.
+    pub purse: Purse,
+    /// The moment from which on the asking life counts what falls under it; nothing, where it always did.
+    pub counted_since: Option<Timestamp>,
+}
+
+/// What came of looking at purses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Traded {
+    /// How they stand, after they were changed as decided.
+    Balances(Vec<Balance>),
+    /// Nothing was changed: those at these places are to be opened first.
+    Missing(Vec<usize>),
+}
+
 /// What one replica, or the operator, lets all of them know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Hand back what you do not use of this account's purses.
-    Recall(AccountId),
+    Recall {
+        /// Whose.
+        account: AccountId,
+        /// Who asks, and need not answer.
+        by: Epoch,
+    },
     /// Accounts and their limits are others now.
     Terms,
     /// Keys are others now.
@@ -106,13 +130,21 @@ pub trait Bank: Send + Sync {
     /// Goes on with it.
     fn renew(&self, epoch: Epoch) -> BoxFuture<'_, Result<News, JournalError>>;
 
-    /// Looks at purses and changes them as decided, at one moment. Says how they stand then.
+    /// Sees to it that purses are there: what was used in their windows before is summed up, which may take long where
+    /// much was. Says what this life had used of each, and resolved, before it began to count.
+    fn open<'a>(
+        &'a self,
+        epoch: Epoch,
+        openings: &'a [Opening],
+    ) -> BoxFuture<'a, Result<Vec<u64>, JournalError>>;
+
+    /// Looks at purses and changes them as decided, at one moment.
     fn exchange<'a>(
         &'a self,
         epoch: Epoch,
         purses: &'a [Purse],
         decide: Decide<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Balance>, JournalError>>;
+    ) -> BoxFuture<'a, Result<Traded, JournalError>>;
 
     /// Ends lives whose leases have run out: posts what they left open, and gives back what they did not use. Says how
     /// many there were.
@@ -121,6 +153,6 @@ pub trait Bank: Send + Sync {
     /// Ends a life of one's own in the same way.
     fn retire(&self, epoch: Epoch) -> BoxFuture<'_, Result<(), JournalError>>;
 
-    /// Waits for the next change that others let us know of.
-    fn changed(&self, epoch: Epoch) -> BoxFuture<'_, Change>;
+    /// What others let us know of, from when it is first asked for on.
+    fn changes(&self) -> BoxStream<'static, Change>;
 }

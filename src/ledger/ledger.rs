@@ -14,6 +14,8 @@ use crate::units::{Money, RequestId, Timestamp};
 use super::banker::Banker;
 use super::keeper::{Keeper, mourn};
 use super::lease::Bank;
+use super::observer::Guarded;
+use super::opening::Openings;
 use super::queue::{Answer, OnFailure, Queue};
 use super::recover::recover;
 use super::sharing::{Extend, Sharing, What};
@@ -21,7 +23,7 @@ use super::sync::{Mutex, MutexGuard};
 use super::writer::Writer;
 use super::{
     About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
-    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals, Warning,
+    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals,
 };
 
 /// The ledger. Clones share it.
@@ -65,6 +67,16 @@ impl Ledger {
     ) -> Result<Ledger, LedgerError> {
         let asked = Instant::now();
         let lease = bank.register().await?;
+        let news = match bank.renew(lease.epoch).await {
+            Ok(news) => news,
+            Err(error) => {
+                // Nobody will go on with that life.
+                if bank.retire(lease.epoch).await.is_err() {
+                    tracing::warn!("a lease was not given back; it runs out by itself");
+                }
+                return Err(error.into());
+            }
+        };
         let sharing = Arc::new(Sharing::new(bank, &lease, asked, terms.to_vec()));
         let mut accounts = Accounts::default();
         accounts.share();
@@ -72,12 +84,13 @@ impl Ledger {
         accounts.declare(terms);
         let shared = Some(sharing.clone());
         let ledger = Ledger::start(tasks, accounts, lease.journal, observer, settings, shared);
-        ledger.hear(&sharing.bank.renew(lease.epoch).await?);
+        ledger.hear(&news);
         let (inner, other) = (Arc::downgrade(&ledger.inner), Arc::downgrade(&ledger.inner));
         tasks.spawn(Keeper { ledger: inner, sharing: sharing.clone() }.run());
         tasks.spawn(mourn(sharing.clone()));
         tasks.spawn(sharing.clone().listen());
-        tasks.spawn(Banker { ledger: other, sharing }.run());
+        let banker = Banker { ledger: other, sharing, tasks: tasks.clone(), openings: Openings::new() };
+        tasks.spawn(banker.run());
         Ok(ledger)
     }
 
@@ -90,6 +103,7 @@ impl Ledger {
         sharing: Option<Arc<Sharing>>,
     ) -> Ledger {
         let queue = Arc::new(Queue::new(settings, journal));
+        let observer: Arc<dyn Observer> = Arc::new(Guarded(observer));
         let writer =
             Writer { queue: queue.clone(), observer: observer.clone(), settings, sharing: sharing.clone() };
         tasks.spawn(writer.run(tasks.clone()));
@@ -109,7 +123,7 @@ impl Ledger {
 
     /// Puts these terms in force, at once. Accounts without terms may finish what they began and no more. A limit on a
     /// model, a user or a tag that nothing limited before counts what is open now and what comes; what was spent before
-    /// it is known after the next start.
+    /// it is known after the next start, or, where replicas share the accounts, once the bank has summed it up.
     pub fn declare<'a>(&self, terms: impl IntoIterator<Item = &'a Terms>) {
         let terms: Vec<&Terms> = terms.into_iter().collect();
         if let Some(sharing) = &self.inner.sharing {
@@ -152,6 +166,9 @@ impl Ledger {
     /// what is left is known then as of now.
     pub async fn gather(&self, account: &AccountId, about: &About) {
         let Some(sharing) = &self.inner.sharing else { return };
+        if self.accounts().knows(account, about, sharing.now()) {
+            return;
+        }
         let (answer, answered) = oneshot::channel();
         let what = What::Gather(account.clone(), about.clone(), answer);
         sharing.wait(what, self.inner.settings.dispatch_max);
@@ -224,6 +241,10 @@ impl Ledger {
     /// What this replica holds of limits on money beyond what is spent and reserved.
     pub fn stranded(&self) -> Money {
         self.accounts().stranded()
+    }
+
+    pub(super) fn observer(&self) -> &dyn Observer {
+        &*self.inner.observer
     }
 
     pub(super) fn accounts(&self) -> MutexGuard<'_, Accounts> {
@@ -308,14 +329,6 @@ impl Ledger {
         Settling::new(closed.map_or(Money::ZERO, |closed| closed.overrun.money), answer)
     }
 
-    fn warn(&self, warnings: &[Warning]) {
-        for warning in warnings {
-            let Line { limit, spent, reserved, max, .. } = &warning.line;
-            tracing::warn!(%limit, %spent, %reserved, %max, "a limit is nearly used up");
-            self.inner.observer.warned(warning);
-        }
-    }
-
     fn tell(&self, closed: &Closed) {
         if closed.overrun != Amounts::ZERO {
             let (request, overrun) = (closed.id, closed.overrun);
@@ -325,6 +338,7 @@ impl Ledger {
             tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted");
         }
         self.inner.observer.resolved(closed);
+        self.warn(&closed.warnings);
     }
 }
 

@@ -21,7 +21,10 @@ mod lease;
 #[expect(clippy::module_inception, reason = "the handle is what the module is named for")]
 mod ledger;
 mod memory;
+mod observer;
 mod open;
+mod opening;
+mod purses;
 mod queue;
 mod recover;
 mod reservation;
@@ -29,14 +32,17 @@ mod seal;
 mod settings;
 mod share;
 mod sharing;
+mod slices;
 mod spent;
 mod statement;
 mod sync;
 mod tally;
+mod tenure;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
 mod usage;
+mod warnings;
 mod wish;
 mod writer;
 
@@ -46,15 +52,18 @@ pub use error::{JournalError, LedgerError, Need, Refused, Shortfall};
 pub use journal::{
     Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,
 };
-pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Order, Purse};
+pub use lease::{Balance, Bank, Change, Decide, Epoch, Lease, News, Opening, Order, Purse, Traded};
 pub use ledger::Ledger;
 pub use memory::MemoryJournal;
+pub use observer::Observer;
 pub use open::Closed;
+pub use recover::standing;
 pub use reservation::{Receipt, Reservation, Settling};
 pub use seal::{Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Sums};
-pub use settings::{LedgerStats, Observer, Settings};
-pub use statement::{Line, Totals, Warning};
+pub use settings::{LedgerStats, Settings};
+pub use statement::{Line, Totals};
 pub use usage::{GroupBy, Usage, UsageGroup, UsageQuery};
+pub use warnings::{Cause, Warning};
 pub use wish::About;
 
 pub use crate::units::AccountId;

@@ -4,7 +4,9 @@ use crate::units::{Count, RequestId, Timestamp};
 
 use super::accounts::IfAbandoned;
 use super::tree::Place;
-use super::{About, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail};
+use super::{
+    About, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail, Warning,
+};
 
 /// How far a reservation got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub struct Closed {
     pub overrun: Amounts,
     /// What is to be journalled; nothing, where the journal never heard of it.
     pub entries: Vec<Entry>,
+    /// The limits that are nearly used up since.
+    pub warnings: Vec<Warning>,
 }
 
 impl Open {
@@ -132,7 +136,7 @@ impl Open {
             let resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
             entries.push(Entry::Resolved(resolved));
         }
-        Closed { id, about: self.row.about, how, spent, overrun, entries }
+        Closed { id, about: self.row.about, how, spent, overrun, entries, warnings: Vec::new() }
     }
 }
 

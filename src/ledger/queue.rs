@@ -125,6 +125,15 @@ impl Queue {
         receiver
     }
 
+    /// Waits until all that was resolved so far is durable.
+    pub(super) async fn written(&self) -> Result<(), JournalError> {
+        if self.stats().pending == 0 {
+            return Ok(());
+        }
+        let written = self.push(Vec::new(), OnFailure::Retry);
+        written.await.unwrap_or_else(|_| Err(JournalError::new("the ledger has shut down")))
+    }
+
     /// Nothing new will come: the writer ends when it has written what is there.
     pub(super) fn close(&self) {
         self.state().is_closed = true;

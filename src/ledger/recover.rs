@@ -26,6 +26,23 @@ pub(super) async fn recover(
     for batch in entries.chunks(batch_max.max(1)) {
         journal.append(batch).await?;
     }
+    spent(journal, terms, now).await
+}
+
+/// How accounts under these terms stand by what is in the journal, with these reservations open; for those who look and
+/// reserve nothing.
+pub async fn standing(
+    journal: &dyn Journal,
+    open: &[Dispatched],
+    terms: &[Terms],
+    now: Timestamp,
+) -> Result<Accounts, JournalError> {
+    let mut accounts = spent(journal, terms, now).await?;
+    open.iter().for_each(|row| accounts.adopt(row, now));
+    Ok(accounts)
+}
+
+async fn spent(journal: &dyn Journal, terms: &[Terms], now: Timestamp) -> Result<Accounts, JournalError> {
     let mut accounts = Accounts::default();
     accounts.declare(terms);
     accounts.recover(&journal.balances().await?, &[Window::Total], now);

@@ -74,7 +74,7 @@ pub struct Sums {
     pub overhead: Tokens,
     /// Solution tokens.
     pub solution: Tokens,
-    /// Output tokens that were not delivered.
+    /// Output tokens that were not delivered, thoughts apart.
     pub other: Tokens,
 }
 

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use super::{Closed, JournalError, Warning};
-
 /// The limits of the ledger's own machinery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -52,29 +50,3 @@ pub struct LedgerStats {
     /// True where new dispatches are refused.
     pub stalled: bool,
 }
-
-/// Someone who watches the ledger: metrics. Calls must return at once.
-pub trait Observer: Send + Sync {
-    /// So many entries became durable in one commit.
-    fn committed(&self, entries: usize, took: Duration) {
-        let _ = (entries, took);
-    }
-
-    /// A commit failed.
-    fn failed(&self, error: &JournalError) {
-        let _ = error;
-    }
-
-    /// A limit is nearly used up.
-    fn warned(&self, warning: &Warning) {
-        let _ = warning;
-    }
-
-    /// A reservation was resolved.
-    fn resolved(&self, closed: &Closed) {
-        let _ = closed;
-    }
-}
-
-/// Nobody watches.
-impl Observer for () {}

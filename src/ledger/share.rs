@@ -46,12 +46,22 @@ pub(super) fn share(max: u64, balance: &Balance) -> u64 {
     max.saturating_sub(balance.granted) / SHARE / balance.replicas.max(1)
 }
 
+/// What becomes of purses and of those who wait for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Decision {
+    pub(super) orders: Vec<Order>,
+    pub(super) verdicts: Vec<Verdict>,
+    /// Of which purses somebody was refused, and nobody else holds anything that is not used.
+    pub(super) known: Vec<bool>,
+}
+
 /// First come, first served; each request whole or not at all.
-pub(super) fn decide(items: &[Item], wants: &[Want], balances: &[Balance]) -> (Vec<Order>, Vec<Verdict>) {
+pub(super) fn decide(items: &[Item], wants: &[Want], balances: &[Balance]) -> Decision {
     let mut targets: Vec<u64> = items.iter().map(|item| item.used).collect();
     let rooms: Vec<u64> = items.iter().zip(balances).map(|(item, balance)| room(item, balance)).collect();
     let mut is_short = vec![false; items.len()];
     let mut recalls = vec![false; items.len()];
+    let mut known = vec![false; items.len()];
     let mut verdicts = Vec::new();
     for want in wants {
         let lacking: Vec<usize> = want
@@ -69,6 +79,8 @@ pub(super) fn decide(items: &[Item], wants: &[Want], balances: &[Balance]) -> (V
         for at in lacking {
             is_short[at] = true;
             recalls[at] |= verdict == Verdict::Recalled;
+            let is_all = balances[at].others == 0 || (want.has_recalled && !balances[at].is_awaited);
+            known[at] |= verdict == Verdict::Refused && is_all;
         }
         verdicts.push(verdict);
     }
@@ -76,7 +88,7 @@ pub(super) fn decide(items: &[Item], wants: &[Want], balances: &[Balance]) -> (V
         let slice = slice(&items[at], &balances[at], targets[at], rooms[at], is_short[at]);
         Order { slice, is_tight: slice <= targets[at], recalls: recalls[at] }
     };
-    ((0..items.len()).map(order).collect(), verdicts)
+    Decision { orders: (0..items.len()).map(order).collect(), verdicts, known }
 }
 
 /// What this replica's slice may be at most.
@@ -130,7 +142,7 @@ mod tests {
 
     /// One purse, of which so much is used: the slice that it ends with, and what becomes of the requests.
     fn check(item: Item, balance: Balance, wants: &[Want], slice: u64, expected: &[Verdict]) {
-        let (orders, verdicts) = decide(&[item], wants, &[balance]);
+        let Decision { orders, verdicts, .. } = decide(&[item], wants, &[balance]);
         assert_eq!((orders[0].slice, verdicts.as_slice()), (slice, expected));
     }
 
@@ -167,7 +179,8 @@ mod tests {
     fn who_only_looks_waits_for_those_who_may_hand_something_back() {
         let look = Want { needs: vec![(0, u64::MAX), (1, u64::MAX)], only_looks: true, ..want(0) };
         let alone = Balance { others: 0, ..balance(50, 50) };
-        let verdict = |second| decide(&[item(50); 2], std::slice::from_ref(&look), &[alone, second]).1[0];
+        let verdict =
+            |second| decide(&[item(50); 2], std::slice::from_ref(&look), &[alone, second]).verdicts[0];
         assert_eq!(verdict(balance(70, 50)), Verdict::Recalled);
         assert_eq!(verdict(alone), Verdict::Refused);
     }

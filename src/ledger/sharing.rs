@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::StreamExt;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -13,10 +14,8 @@ use crate::units::{RequestId, Timestamp};
 
 use super::lease::{Bank, Epoch, Lease};
 use super::queue::Answer;
+use super::tenure::Tenure;
 use super::{About, AccountId, Change, Claim, LedgerError, Refused, Reservation};
-
-/// This part of a lease is not used: clocks run at slightly different speeds, and packets take their time.
-const MARGIN: u32 = 5;
 
 /// The ledger's side of sharing its accounts.
 pub(super) struct Sharing {
@@ -36,13 +35,7 @@ pub(super) struct Sharing {
 
 #[derive(Debug)]
 struct State {
-    epoch: Epoch,
-    lasts: Duration,
-    /// Past it, nothing is reserved.
-    deadline: Instant,
-    /// The bank's clock, at a moment of ours.
-    clock: (Instant, Timestamp),
-    replicas: u64,
+    tenure: Tenure,
     terms: Vec<Terms>,
 }
 
@@ -83,14 +76,7 @@ pub(super) struct Extend {
 impl Sharing {
     /// `asked` is a moment before the bank was asked for the lease.
     pub(super) fn new(bank: Arc<dyn Bank>, lease: &Lease, asked: Instant, terms: Vec<Terms>) -> Sharing {
-        let state = State {
-            epoch: lease.epoch,
-            lasts: lease.lasts,
-            deadline: deadline(asked, lease.lasts),
-            clock: (asked, lease.now),
-            replicas: 1,
-            terms,
-        };
+        let state = State { tenure: Tenure::begun(asked, lease), terms };
         Sharing {
             bank,
             state: Mutex::new(state),
@@ -108,8 +94,9 @@ impl Sharing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn lasts(&self) -> Duration {
-        self.state().lasts
+    /// This life, as it stands.
+    pub(super) fn tenure(&self) -> Tenure {
+        self.state().tenure
     }
 
     /// What was declared last.
@@ -118,34 +105,33 @@ impl Sharing {
     }
 
     pub(super) fn epoch(&self) -> Epoch {
-        self.state().epoch
+        self.tenure().epoch
     }
 
     pub(super) fn replicas(&self) -> u64 {
-        self.state().replicas
+        self.tenure().replicas
     }
 
     /// The bank's time, by our monotonic clock since it was last told.
     pub(super) fn now(&self) -> Timestamp {
-        let (at, now) = self.state().clock;
-        now + at.elapsed()
+        self.tenure().now(Instant::now())
     }
 
     /// Whether anything may be reserved.
     pub(super) fn is_held(&self) -> bool {
-        Instant::now() < self.state().deadline
+        self.tenure().is_held(Instant::now())
     }
 
-    pub(super) fn renewed(&self, asked: Instant, now: Timestamp, replicas: u64) {
+    /// A renewal of another life, which came late, is nothing to this one.
+    pub(super) fn renewed(&self, epoch: Epoch, asked: Instant, now: Timestamp, replicas: u64) {
         let mut state = self.state();
-        state.deadline = deadline(asked, state.lasts);
-        (state.clock, state.replicas) = ((asked, now), replicas);
+        if state.tenure.epoch == epoch {
+            state.tenure.renewed(asked, now, replicas);
+        }
     }
 
     pub(super) fn begun(&self, asked: Instant, lease: &Lease) {
-        let mut state = self.state();
-        (state.epoch, state.lasts) = (lease.epoch, lease.lasts);
-        (state.deadline, state.clock) = (deadline(asked, lease.lasts), (asked, lease.now));
+        self.state().tenure = Tenure::begun(asked, lease);
     }
 
     pub(super) fn declared(&self, terms: Vec<Terms>) {
@@ -175,27 +161,43 @@ impl Sharing {
 
     /// Hears what others ask for, until nothing will be written any more.
     pub(super) async fn listen(self: Arc<Self>) {
+        let mut changes = self.bank.changes();
         // What was missed before one listened for the first time was nothing to one who held nothing.
         let mut is_new = true;
         loop {
             let change = tokio::select! {
                 () = self.done.cancelled() => return,
-                change = self.bank.changed(self.epoch()) => change,
+                change = changes.next() => change,
             };
+            let Some(change) = change else { return };
             if std::mem::take(&mut is_new) && change == Change::Unknown {
                 continue;
             }
-            let mut recalls = self.recalls();
             match change {
-                Change::Recall(account) if recalls.accounts.len() < RECALLS_MAX => {
-                    recalls.accounts.insert(account);
-                }
-                Change::Recall(_) | Change::Unknown => recalls.all = true,
-                Change::Terms | Change::Keys => continue,
+                Change::Recall { by, .. } if by == self.epoch() => {}
+                Change::Recall { account, .. } => self.recall([account]),
+                Change::Unknown => self.recall_all(),
+                Change::Terms | Change::Keys => {}
             }
-            drop(recalls);
-            self.arrived.notify_one();
         }
+    }
+
+    /// What these accounts do not use is to be handed back.
+    pub(super) fn recall(&self, accounts: impl IntoIterator<Item = AccountId>) {
+        let mut recalls = self.recalls();
+        for account in accounts {
+            match recalls.accounts.len() < RECALLS_MAX {
+                true => drop(recalls.accounts.insert(account)),
+                false => recalls.all = true,
+            }
+        }
+        drop(recalls);
+        self.arrived.notify_one();
+    }
+
+    fn recall_all(&self) {
+        self.recalls().all = true;
+        self.arrived.notify_one();
     }
 
     pub(super) fn take_recalls(&self) -> Recalls {
@@ -205,10 +207,6 @@ impl Sharing {
     fn recalls(&self) -> MutexGuard<'_, Recalls> {
         self.recalls.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn deadline(asked: Instant, lasts: Duration) -> Instant {
-    asked + lasts - lasts / MARGIN
 }
 
 impl Waiting {

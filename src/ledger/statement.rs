@@ -37,15 +37,6 @@ pub struct Totals {
     pub settled: u64,
 }
 
-/// A limit that is nearly used up; told once in each window, before anything is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// Whose limit it is.
-    pub account: AccountId,
-    /// How it stands.
-    pub line: Line,
-}
-
 /// The least of what these limits leave to requests about this; what they leave to one model, by model.
 pub(super) fn tightest(lines: Vec<Line>, about: &About) -> Allowance {
     let mut allowance = Allowance::default();

@@ -34,6 +34,12 @@ pub(super) struct Slice {
     pub(super) others: u64,
     /// True where the limit may have been lowered since: nothing is taken of it before the bank was asked.
     pub(super) is_stale: bool,
+    /// True where nobody knows what the bank made of the last exchange: it is to be asked again.
+    pub(super) is_unsure: bool,
+    /// Until then `others` is all there is to know: nobody else held what is not used when the bank was asked.
+    pub(super) known_until: Timestamp,
+    /// True once it is counted what was used before the part of the account was.
+    pub(super) has_before: bool,
 }
 
 /// The windows that hold now, and older ones in which reservations are open still.
@@ -89,13 +95,28 @@ impl Tally {
     /// Whether a slice of a limit of `max` covers that. Where more is handed out than there is, since the limit was
     /// lowered, nothing is taken that was not taken before.
     pub(super) fn covers(&self, unit: Unit, size: u64, max: u64) -> bool {
-        let Slice { own, others, is_stale } = self.slice(unit);
+        let Slice { own, others, is_stale, .. } = self.slice(unit);
         !is_stale && size <= own && own.saturating_add(others) <= max
+    }
+
+    /// Whether so much is more than others leave of a limit of `max`, as far as that is known now.
+    pub(super) fn is_spent(&self, unit: Unit, size: u64, max: u64, now: Timestamp) -> bool {
+        let Slice { others, known_until, .. } = self.slice(unit);
+        now < known_until && size.saturating_add(others) > max
     }
 
     /// Has every slice looked at anew before anything is taken of it.
     pub(super) fn doubt(&mut self) {
-        self.slices.iter_mut().for_each(|slice| slice.is_stale = true);
+        for slice in &mut self.slices {
+            (slice.is_stale, slice.known_until) = (true, Timestamp::default());
+        }
+    }
+
+    /// Counts what was used before this part of the account was counted; once.
+    pub(super) fn remember(&mut self, unit: Unit, before: u64) {
+        if !std::mem::replace(&mut self.slice_mut(unit).has_before, true) {
+            self.spent += Amounts::of_unit(unit, before);
+        }
     }
 
     /// True the first time that it is asked of a unit.
@@ -104,6 +125,11 @@ impl Tally {
         let first = self.warned & bit == 0;
         self.warned |= bit;
         first
+    }
+
+    /// The next time is the first again.
+    pub(super) fn warn_again(&mut self, unit: Unit) {
+        self.warned &= !(1 << (unit as u8));
     }
 }
 

@@ -67,10 +67,10 @@ impl Tree {
     }
 
     /// Puts terms in force; says which parts of the account were not counted before.
-    pub(super) fn declare(&mut self, terms: &Terms) -> (&mut Account, Vec<Scope>) {
+    pub(super) fn declare(&mut self, terms: &Terms, now: Timestamp) -> (&mut Account, Vec<Scope>) {
         let Place(at) = self.place(&terms.account);
         let account = &mut self.nodes[at].account;
-        let scopes = account.declare(terms);
+        let scopes = account.declare(terms, now);
         (account, scopes)
     }
 
@@ -89,26 +89,26 @@ impl Tree {
         let mut needs: Option<Vec<Need>> = self.is_shared.then(Vec::new);
         for Place(at) in &*self.nodes[place.0].lineage {
             let Node { id, account, .. } = &self.nodes[*at];
-            account.check(wish, id, needs.as_mut())?;
+            account.check(wish, id, needs.as_mut(), now)?;
         }
         if let Some(needs) = needs.filter(|needs| !needs.is_empty()) {
             return Err(Refused::Needs(needs));
         }
-        let mut warnings = Vec::new();
         self.lineage(place, |account| account.reserve(wish));
-        for depth in 0..self.nodes[place.0].lineage.len() {
-            let Place(at) = self.nodes[place.0].lineage[depth];
-            let Node { id, account, .. } = &mut self.nodes[at];
-            account.warn(wish, id, &mut warnings);
-        }
-        Ok(warnings)
+        Ok(self.warn(place, wish, now))
     }
 
     /// Does it with an account and all its ancestors, the root first.
     pub(super) fn lineage(&mut self, place: Place, mut each: impl FnMut(&mut Account)) {
+        self.each_of(place, |_, account| each(account));
+    }
+
+    /// The same, by name.
+    pub(super) fn each_of(&mut self, place: Place, mut each: impl FnMut(&AccountId, &mut Account)) {
         for depth in 0..self.nodes[place.0].lineage.len() {
             let Place(at) = self.nodes[place.0].lineage[depth];
-            each(&mut self.nodes[at].account);
+            let Node { id, account, .. } = &mut self.nodes[at];
+            each(id, account);
         }
     }
 
@@ -124,6 +124,13 @@ impl Tree {
         self.lineage(place, |account| account.roll(now));
         let lineage = self.nodes[place.0].lineage.iter().map(|place| &self.nodes[place.0]);
         lineage.flat_map(|Node { id, account, .. }| account.all_of(id, about, now)).collect()
+    }
+
+    /// Whether it is known of every limit of a lineage on such requests what others leave of it.
+    pub(super) fn knows(&self, id: &AccountId, about: &About, now: Timestamp) -> bool {
+        let Some(Place(at)) = self.find(id) else { return true };
+        let mut lineage = self.nodes[at].lineage.iter();
+        lineage.all(|place| self.nodes[place.0].account.knows(about, now))
     }
 
     /// All accounts.

@@ -176,7 +176,7 @@ impl Money {
             )?,
             warnings: make.counts(
                 "limit_warnings_total",
-                "Limits that reached their warning threshold, by the kind of limit",
+                "Limits that reached their warning threshold or refused before, by the kind of limit",
                 &["limit"],
             )?,
         })

@@ -37,7 +37,7 @@ fn message(message: &Message) -> u64 {
     let calls: u64 = message
         .tool_calls
         .iter()
-        .map(|call| MESSAGE + bytes(&call.id) + bytes(&call.name) + bytes(&call.arguments))
+        .map(|call| MESSAGE + bytes(&call.id) + bytes(&call.name) + spaced(&call.arguments))
         .sum();
     let rest = [&message.thought, &message.tool_call_id, &message.name];
     MESSAGE + content + calls + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()
@@ -54,7 +54,13 @@ fn part(part: &Part) -> u64 {
 }
 
 fn json(value: &Value) -> u64 {
-    bytes(&value.to_string())
+    spaced(&value.to_string())
+}
+
+/// JSON as a template may write it anew: with a space, or a line's end and its indent, beside every mark.
+fn spaced(text: &str) -> u64 {
+    let marks = text.bytes().filter(|byte| b",:{}[]".contains(byte)).count();
+    bytes(text).saturating_add(u64::try_from(marks).unwrap_or(u64::MAX).saturating_mul(2))
 }
 
 fn bytes(text: &str) -> u64 {

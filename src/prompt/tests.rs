@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::chat::{Message, Part, Request, Role, Tool};
+use crate::chat::{Message, Part, Request, Role, Tool, ToolCall};
 use crate::units::Timestamp;
 
 fn fixture(name: &str) -> Value {
@@ -154,7 +155,7 @@ fn templates_run_as_hugging_face_runs_them() {
 #[test]
 fn a_tool_call_is_written_as_json_once() {
     let template = "{% for c in messages[0].tool_calls %}{{ c.function.arguments | tojson }}{% endfor %}";
-    let call = crate::chat::ToolCall {
+    let call = ToolCall {
         id: "1".to_owned(),
         name: "f".to_owned(),
         arguments: r#"{"b":[1,"<é>"],"a":null}"#.to_owned(),
@@ -190,6 +191,52 @@ fn characters_come_whole_however_many_tokens_they_are() {
     assert_eq!(detokenizer.push(ids[2]), "");
     assert_eq!(detokenizer.finish(), "\u{FFFD}");
     assert_eq!((detokenizer.push(2), detokenizer.push(9999)), (String::new(), String::new()));
+}
+
+/// A tool's name and what it was called with.
+type Called = (String, Vec<i32>);
+
+/// What callers may send: any characters, and tools of many small members.
+fn any_request() -> impl Strategy<Value = Request> {
+    let text =
+        || prop_oneof![".{0,80}", "[a-z ]{0,400}", "(<\\|im_end\\|>|</think>|\"|\\\\|\u{1F980}){0,30}"];
+    let role = || prop_oneof![Just(Role::System), Just(Role::User), Just(Role::Assistant), Just(Role::Tool)];
+    let call = (text(), prop::collection::vec(-9..9, 0..90));
+    let said = (role(), text(), prop::option::of(text()), prop::collection::vec(call, 0..3));
+    let tool = (text(), prop::collection::btree_map("[a-z]{1,3}", 0..9, 0..120));
+    (prop::collection::vec(said, 1..6), prop::collection::vec(tool, 0..4)).prop_map(|(said, tools)| {
+        let message = |(role, text, thought, calls): (Role, String, Option<String>, Vec<Called>)| {
+            let call = |(name, numbers): (String, Vec<i32>)| ToolCall {
+                id: "call".to_owned(),
+                name,
+                arguments: json!({ "numbers": numbers }).to_string(),
+            };
+            let tool_calls = calls.into_iter().map(call).collect();
+            Message { thought, tool_calls, ..Message::text(role, &text) }
+        };
+        let tool = |(name, members): (String, std::collections::BTreeMap<String, i32>)| {
+            let declaration =
+                json!({ "type": "function", "function": { "name": name, "parameters": members } });
+            Tool { name, declaration }
+        };
+        let tools = tools.into_iter().map(tool).collect();
+        Request { tools, ..request(said.into_iter().map(message).collect()) }
+    })
+}
+
+proptest! {
+    /// LB-16: what is reserved for a prompt is never less than its tokens, though every byte were one.
+    #[test]
+    fn no_prompt_has_more_tokens_than_its_bound(request in any_request()) {
+        let template = "{% for t in tools %}{{ t | tojson }}\n{% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}\n\
+            {% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}{{ m.content }}\
+            {% for c in m.tool_calls %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>\n{% endfor %}<|im_end|>\n{% endfor %}";
+        for format in [embedded(), templated(template)] {
+            let tokens = format.render_at(&request, true, Timestamp(0)).unwrap().len() as u64;
+            let bound = bound::prompt_tokens(&request).0;
+            prop_assert!(tokens <= bound, "{} tokens, bound {}", tokens, bound);
+        }
+    }
 }
 
 #[test]

@@ -107,4 +107,49 @@ pub enum StorageError {
     /// There is a database where one is to be restored.
     #[error("{0} is there already: `--force` moves it aside")]
     Exists(PathBuf),
+    /// Nothing was ever written there.
+    #[error("there are no books at {0} yet: the first start of `stint serve` makes them")]
+    NoBooks(PathBuf),
+    /// They end with the process that keeps them.
+    #[error("the ledger is \":memory:\", so its books are in the server alone: give it a file or a database")]
+    InMemory,
+    /// There is something in the database where one is to be restored.
+    #[error(
+        "the database at {0} is not empty: make a new one (`createdb`) and name that; nothing is moved aside there"
+    )]
+    NotEmpty(String),
+    /// What is to be restored has nothing of ours.
+    #[error("{0} holds no books, or those of another schema than the database's: nothing of it is restored")]
+    Foreign(PathBuf),
+    /// PostgreSQL's own programs are not there.
+    #[error(
+        "{tool} cannot be run: install PostgreSQL's client programs (on Debian the package postgresql-client)"
+    )]
+    NoTool {
+        /// The program.
+        tool: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// PostgreSQL's own programs do not know so new a server.
+    #[error(
+        "{tool} is of PostgreSQL {version}, older than the server's {server}: install that one's client programs (on Debian \
+         the package postgresql-client-{server})"
+    )]
+    OldTool {
+        /// The program.
+        tool: &'static str,
+        /// Its version.
+        version: i32,
+        /// The server's.
+        server: i32,
+    },
+    /// One of PostgreSQL's own programs failed.
+    #[error("{tool} failed:\n  {said}")]
+    Tool {
+        /// The program.
+        tool: &'static str,
+        /// What it said.
+        said: String,
+    },
 }

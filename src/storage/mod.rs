@@ -1,6 +1,8 @@
 //! Databases behind the traits of the modules below; the only SQL.
 
 mod answers;
+mod archive;
+mod books;
 mod error;
 mod file;
 mod keys;
@@ -13,14 +15,19 @@ mod usage;
 
 use std::sync::Arc;
 
+pub use archive::{Archive, Restored, restore};
+pub use books::Report;
 pub use error::StorageError;
-pub use postgres::{Changes, Postgres, PostgresAnswers, PostgresBank, PostgresJournal, PostgresKeyStore};
+pub use postgres::{
+    Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresJournal, PostgresKeyStore,
+};
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Archive, Report, Sqlite, SqliteAnswers, SqliteJournal, SqliteKeyStore, restore};
+pub use sqlite::{Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore};
 
 use crate::idempotency::{Answers, MemoryAnswers};
-use crate::ledger::{Bank, Journal, MemoryJournal};
-use crate::tenant::{KeyStore, MemoryKeyStore};
+use crate::ledger::{Accounts, Bank, Journal, JournalError, MemoryJournal, standing};
+use crate::tenant::{KeyStore, MemoryKeyStore, Terms};
+use crate::units::Timestamp;
 
 /// An open database, in which each module below keeps what it must not lose.
 #[derive(Debug, Clone)]
@@ -60,6 +67,32 @@ impl Database {
             Database::Memory => Arc::new(MemoryJournal::default()),
             Database::Sqlite(database) => Arc::new(SqliteJournal::new(database.clone())),
             Database::Postgres(database) => Arc::new(PostgresJournal::new(database.clone())),
+        }
+    }
+
+    /// How accounts under these terms stand by what is written down, whoever wrote it; and as of when.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn standing(&self, terms: &[Terms]) -> Result<(Accounts, Timestamp), JournalError> {
+        let (journal, now) = (self.journal(), self.now().await?);
+        let open = match self {
+            Database::Memory | Database::Sqlite(_) => journal.unresolved().await?,
+            Database::Postgres(database) => {
+                PostgresJournal::new(database.clone()).unresolved_of_all().await?
+            }
+        };
+        Ok((standing(&*journal, &open, terms, now).await?, now))
+    }
+
+    /// The time by which what is in it counts: a server's own, else this machine's.
+    ///
+    /// # Errors
+    /// When the server does not say.
+    pub async fn now(&self) -> Result<Timestamp, JournalError> {
+        match self {
+            Database::Memory | Database::Sqlite(_) => Ok(Timestamp::now()),
+            Database::Postgres(database) => database.now().await,
         }
     }
 

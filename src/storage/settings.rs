@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::StorageError;
+use super::postgres::Address;
+
 /// Which database keeps what must survive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settings {
@@ -34,6 +37,14 @@ impl DatabaseUrl {
     /// An address as it is written: `postgres://user:password@host:port/database`.
     pub fn new(url: impl Into<String>) -> DatabaseUrl {
         DatabaseUrl(url.into())
+    }
+
+    /// Sees whether it is one.
+    ///
+    /// # Errors
+    /// When it is not; the error says how it is written.
+    pub fn check(&self) -> Result<(), StorageError> {
+        Address::of(self).map(drop)
     }
 
     pub(super) fn as_str(&self) -> &str {

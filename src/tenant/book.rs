@@ -111,12 +111,17 @@ impl Book {
             return Ok((terms.clone(), Source::Configuration));
         }
         let has_key = || self.unrevoked().any(|record| record.account == *account);
-        let anonymous = || self.is_open() && *account == Tenant::anonymous().account;
-        let known = self.stored.terms.contains_key(account) || self.index.key(account).is_some();
-        match known || has_key() || anonymous() {
+        match self.has_account(account) || has_key() {
             true => Ok((self.terms_of(account), Source::Store)),
             false => Err(KeyRefused::UnknownAccount(account.clone())),
         }
+    }
+
+    /// True where something is known of an account besides a stored key of its own.
+    pub(super) fn has_account(&self, account: &AccountId) -> bool {
+        let anonymous = || self.is_open() && *account == Tenant::anonymous().account;
+        let is_declared = || self.index.terms(account).is_some() || self.index.key(account).is_some();
+        self.stored.terms.contains_key(account) || is_declared() || anonymous()
     }
 
     /// The stored keys that a declared one has taken the place of, by name or by secret.

@@ -1,6 +1,7 @@
 //! The keys and accounts of a running gateway: what changes goes to the store first, then into the live table, then
 //! to whoever counts what accounts spend.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -184,10 +185,22 @@ impl Directory {
         Ok(())
     }
 
+    /// Terms that are new are told of before anybody has a key to them, and those that are gone once nobody has.
     async fn take(&self, book: Book) {
-        self.keys.replace(book.table());
-        let terms = book.terms();
+        let (table, terms) = (book.table(), book.terms());
+        let known: HashSet<&AccountId> = terms.iter().map(|terms| &terms.account).collect();
+        let before = self.book().terms().into_iter();
+        let gone: Vec<Terms> = before.filter(|old| !known.contains(&old.account)).collect();
+        let is_all = gone.is_empty();
         *self.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+        self.announce(terms.iter().cloned().chain(gone).collect()).await;
+        self.keys.replace(table);
+        if !is_all {
+            self.announce(terms).await;
+        }
+    }
+
+    async fn announce(&self, terms: Vec<Terms>) {
         if let Some(announce) = &self.announce {
             announce(terms).await;
         }

@@ -130,6 +130,12 @@ impl Keys {
         table.entries.iter().filter_map(current).chain(table.anonymous.clone()).collect()
     }
 
+    /// How many secrets are known.
+    #[cfg(test)]
+    pub(super) fn secrets(&self) -> usize {
+        self.table().entries.len()
+    }
+
     fn table(&self) -> RwLockReadGuard<'_, Table> {
         self.live.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,14 +1,17 @@
 //! Keys and accounts as those who manage them see them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use futures_util::future::BoxFuture;
 
 use crate::units::{AccountId, Amount, Money, Timestamp, Window};
 
 use super::conformance::record;
 use super::{
-    Access, Book, Declared, Directory, Imported, KeyPatch, KeyRefused, KeyStore, Keys, MemoryKeyStore,
-    Stored, Tenant, TenantLimit, Terms, TermsPatch, hash_key, to_toml,
+    Access, Book, Change, Declared, Directory, Imported, KeyPatch, KeyRefused, KeyStore, KeyStoreError, Keys,
+    MemoryKeyStore, Stored, Tenant, TenantLimit, Terms, TermsPatch, Version, hash_key, to_toml,
 };
 
 fn account(path: &str) -> AccountId {
@@ -30,6 +33,29 @@ fn whose(keys: &Keys, secret: &str) -> Option<String> {
 
 fn whose_at(keys: &Keys, secret: &str, now: Timestamp) -> Option<String> {
     keys.find(Some(secret), now).map(|tenant| tenant.account.to_string())
+}
+
+/// The first request of a new key finds its account, the last one of an old key too.
+#[tokio::test]
+async fn at_no_moment_is_a_key_let_in_whose_account_is_not_announced() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, Declared::default()).await;
+    let (keys, told) = (directory.keys().clone(), Arc::new(Mutex::new(Vec::new())));
+    let heard = told.clone();
+    let directory = directory.announcing(Box::new(move |terms| {
+        let is_announced = terms.iter().any(|terms| terms.account == account("alice"));
+        let is_let_in = whose(&keys, "sk-alice").as_deref() == Some("alice");
+        heard.lock().unwrap().push((is_announced, is_let_in));
+        Box::pin(std::future::ready(()))
+    }));
+    directory.import(&declared(&["alice"])).await.unwrap();
+    let key = directory.book().keys().into_iter().next().unwrap();
+    assert_eq!(whose(directory.keys(), "sk-alice").as_deref(), Some("alice"));
+    directory.revoke(key.id).await.unwrap();
+    assert_eq!(whose(directory.keys(), "sk-alice"), None);
+    let told = told.lock().unwrap().clone();
+    assert_eq!(told[0], (true, false));
+    assert!(!told.contains(&(false, true)), "{told:?}");
 }
 
 /// AU-13, on one replica.
@@ -83,6 +109,45 @@ async fn the_old_secret_of_a_rotated_key_is_taken_until_its_grace_is_over() {
     assert_eq!(directory.keys().tenants().len(), 1, "it is one tenant all the same");
     directory.revoke(key.id).await.unwrap();
     assert_eq!(taken(now), [false; 3], "revoking ends the grace too");
+}
+
+/// A store that counts how often it is asked anything.
+#[derive(Debug, Default)]
+struct Counting {
+    store: MemoryKeyStore,
+    asked: AtomicUsize,
+}
+
+impl KeyStore for Counting {
+    fn load(&self) -> BoxFuture<'_, Result<Stored, KeyStoreError>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.store.load()
+    }
+
+    fn version(&self) -> BoxFuture<'_, Result<Version, KeyStoreError>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.store.version()
+    }
+
+    fn apply<'a>(&'a self, seen: Version, changes: &'a [Change]) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.store.apply(seen, changes)
+    }
+}
+
+/// AU-21: whoever tries keys asks a table in memory, which holds known secrets alone: no database is asked, and nothing
+/// is kept of what was tried.
+#[tokio::test]
+async fn trying_keys_asks_no_database_and_leaves_nothing_behind() {
+    let store = Arc::new(Counting::default());
+    let directory = Directory::open(store.clone(), declared(&["x"]), false).await.unwrap();
+    directory.create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    let (asked, known) = (store.asked.load(Ordering::SeqCst), directory.keys().secrets());
+    for number in 0..100_000 {
+        assert_eq!(whose(directory.keys(), &format!("sk-stint-{number:064x}")), None);
+    }
+    assert_eq!(store.asked.load(Ordering::SeqCst), asked);
+    assert_eq!((directory.keys().secrets(), known), (2, 2));
 }
 
 /// AU-20: whatever a secret is or was, finding out is one hash and one look. Nothing of a revoked one is left to find.

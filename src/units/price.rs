@@ -40,6 +40,38 @@ impl Price {
 mod tests {
     use super::*;
 
+    use proptest::prelude::*;
+
+    proptest! {
+        /// LB-14: a cost is the exact one rounded up, by less than a nano-dollar; so parts cost what the whole costs, or
+        /// less than a nano-dollar more for each.
+        #[test]
+        fn a_cost_is_never_below_the_true_one_and_parts_make_the_whole(
+            per_million in 0..1_000_000_000_000_u64, parts in prop::collection::vec(0..10_000_000_u64, 1..9),
+        ) {
+            let price = Price { per_million_tokens: Money(per_million) };
+            let cost = |tokens: u64| u128::from(price.cost(Tokens(tokens)).0);
+            let exact = |tokens: u64| u128::from(per_million) * u128::from(tokens);
+            for &tokens in &parts {
+                let million = cost(tokens) * 1_000_000;
+                prop_assert!(million >= exact(tokens) && million < exact(tokens) + 1_000_000);
+            }
+            let (whole, sum) = (cost(parts.iter().sum()), parts.iter().map(|&part| cost(part)).sum::<u128>());
+            prop_assert!(sum >= whole && sum < whole + parts.len() as u128);
+        }
+
+        /// LB-14: nothing wraps round, however much it is.
+        #[test]
+        fn sums_stop_at_the_most_there_is(one: u64, other: u64, tokens: u64) {
+            let sum = Money(one) + Money(other);
+            prop_assert_eq!(sum.0, u64::try_from(u128::from(one) + u128::from(other)).unwrap_or(u64::MAX));
+            let cost = Price { per_million_tokens: Money(one) }.cost(Tokens(tokens)).0;
+            let exact = (u128::from(one) * u128::from(tokens)).div_ceil(1_000_000);
+            prop_assert_eq!(u128::from(cost), exact.min(u128::from(u64::MAX)));
+            prop_assert_eq!(Money(one).to_string().parse(), Ok(Money(one)));
+        }
+    }
+
     fn check(per_million: u64, tokens: u64, expected: u64) {
         let price = Price { per_million_tokens: Money(per_million) };
         assert_eq!(price.cost(Tokens(tokens)), Money(expected));

@@ -1,16 +1,20 @@
 //! What was used, for those who pay; and the books in an operator's hands.
 
+mod desk;
+mod server;
+
 use std::collections::BTreeMap;
-use std::process::Output;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::Class;
-use stint::units::{Money, Tokens};
+use stint::backend::{Failure, Fault};
+use stint::catalog::{Class, Model, Prices, Tariff};
+use stint::units::{Money, Price, Tokens};
 
-use crate::harness::{Folder, Process, World, model, tenant};
+use crate::harness::{Process, World, model, tenant};
+use desk::Desk;
 
 fn question(model: &str) -> Value {
     json!({
@@ -43,6 +47,7 @@ fn money(value: &Value) -> u64 {
     value.as_str().unwrap().parse::<Money>().unwrap().0
 }
 
+/// AU-05
 #[tokio::test]
 async fn a_key_sees_what_it_used_and_what_is_below_it_and_nothing_else() {
     let world = asked().await;
@@ -90,6 +95,105 @@ async fn pages_of_usage_come_to_the_whole() {
     assert_eq!(spent, world.account("acme").spent.money.0);
 }
 
+/// What an answer says that was used, and what the ledger says of it: (prompt, all tokens) each.
+async fn counted(world: &World, body: &Value) -> [(u64, u64); 2] {
+    let line = async || world.get("sk-key", "/v1/usage").await.good()["data"][0].clone();
+    let tokens = |line: &Value, columns: &[&str]| -> u64 {
+        columns.iter().map(|column| line[format!("{column}_tokens")].as_u64().unwrap_or(0)).sum()
+    };
+    let all = ["prompt", "thinking", "solution", "overhead", "other"];
+    let before = line().await;
+    let answer = world.ask("sk-key", body).await.good();
+    let after = line().await;
+    let number = |value: &Value| value.as_u64().unwrap();
+    let told = (
+        number(&answer["usage"]["prompt_tokens"]),
+        number(&answer["usage"]["total_tokens"]) + number(&answer["budget"]["other"]["tokens"]),
+    );
+    let added = |columns: &[&str]| tokens(&after, columns) - tokens(&before, columns);
+    [told, (added(&["prompt"]), added(&all))]
+}
+
+#[tokio::test]
+async fn the_books_have_what_was_billed_and_answers_say_how_much_of_it_is_theirs() {
+    let play = || Play::new().thinks(20).answers("3").answers_when_cut("2");
+    let scripts = [
+        Scripted::always(play()),
+        Scripted::always(play()),
+        Scripted::in_turn(vec![Play::new().thinks(2000).hides_thoughts(), play()]),
+    ];
+    let classes = [Class::Inline, Class::Continue, Class::Effort];
+    let models = ["inline", "continue", "effort"].into_iter().zip(classes).zip(scripts);
+    let models =
+        models.map(|((name, class), script)| (model(name, class), Arc::new(script.reading(Tokens(75)))));
+    let world = World::new(models.collect(), vec![tenant("key", 1_000_000_000)]).await;
+    let ask = |model: &str, n: u64, thinking: u64| {
+        let budget = json!({ "thinking_tokens": thinking, "solution_tokens": 12 });
+        json!({ "model": model, "n": n, "messages": [{ "role": "user", "content": "What is 1+2?" }], "budget": budget })
+    };
+    assert_eq!(counted(&world, &ask("inline", 1, 30)).await, [(75, 75 + 20 + 2 + 1); 2]);
+    let each = 75 + 20 + 2 + 1;
+    assert_eq!(counted(&world, &ask("inline", 8, 30)).await, [(75, 8 * each), (8 * 75, 8 * each)]);
+    for (name, n) in [("continue", 1), ("continue", 3), ("effort", 1)] {
+        let [told, billed] = counted(&world, &ask(name, n, 8)).await;
+        assert_eq!((told.0, told.1), (75, billed.1), "{name}: all that was billed");
+        assert!(billed.0 > n * 75, "{name}: a prompt was read again");
+    }
+}
+
+#[tokio::test]
+async fn the_books_have_what_was_given_up_for_another_model() {
+    let gone = Play::new().thinks(20).breaks_after(0, Failure::new(Fault::Backend, "gone"));
+    let there = Play::new().thinks(20).answers("3");
+    let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
+    let priced = |name: &str, nanos| {
+        let prices = Some(Prices { input: price(nanos), output: price(nanos) });
+        Model { tariff: prices.map(Tariff::plain), ..model(name, Class::Inline) }
+    };
+    let models = [(priced("cheap", 1), gone), (priced("dear", 2), there)];
+    let models = models.map(|(model, play)| (model, Arc::new(Scripted::always(play).reading(Tokens(75)))));
+    let world = World::new(models.into(), vec![tenant("key", 1_000_000_000)]).await;
+    let body = json!({ "model": "auto", "messages": [{ "role": "user", "content": "What is 1+2?" }],
+                       "budget": { "thinking_tokens": 30, "solution_tokens": 12 } });
+    world.ask("sk-key", &body).await.good();
+    let [told, billed] = counted(&world, &body).await;
+    assert_eq!((told, billed), ((75, 2 * 75 + 20 + 2 + 1), (2 * 75, 2 * 75 + 20 + 2 + 1)));
+}
+
+/// AU-05, AU-04: a cursor and the parameters choose among a key's own lines, whoever wrote them; what is another's is
+/// answered like what is not there.
+#[tokio::test]
+async fn no_cursor_and_no_parameter_leads_to_lines_of_another() {
+    let world = asked().await;
+    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+    for group in [
+        "[0,\"\",\"\"]",
+        "[0,\"acme\",\"\"]",
+        "[0,\"acme/alice\",\"m\"]",
+        "[-9,\"oth\",\"\"]",
+        "[0,\"%\",\"_\"]",
+    ] {
+        for by in ["key", "key,model", "day,key", "model"] {
+            let path = format!("/v1/usage?group_by={by}&after={}", hex(group));
+            let page = world.get("sk-other", &path).await.good();
+            let lines = page["data"].as_array().unwrap();
+            let theirs = |line: &&Value| line["key"].as_str().is_some_and(|key| key != "other");
+            assert_eq!(lines.iter().find(theirs), None, "{group} by {by}");
+            let requests: u64 = lines.iter().map(|line| line["requests"].as_u64().unwrap()).sum();
+            assert!(requests <= 1, "{page}");
+        }
+    }
+    for parameter in ["account", "key", "tenant", "user", "order", "sort"] {
+        let mut said = Vec::new();
+        for value in ["acme", "nobody", "other"] {
+            let answer = world.get("sk-other", &format!("/v1/usage?{parameter}={value}")).await;
+            assert_eq!(answer.status, 400);
+            said.push(answer.text);
+        }
+        assert!(said.iter().all(|text| *text == said[0]), "{said:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_parameter_of_usage_that_is_wrong_is_named() {
     let world = asked().await;
@@ -103,31 +207,6 @@ async fn a_parameter_of_usage_that_is_wrong_is_named() {
         let answer = world.get("sk-acme", &format!("/v1/usage?{query}")).await;
         assert_eq!((answer.status, &answer.error()["param"]), (400, &json!(param)), "{query}");
     }
-}
-
-fn keyed() -> Folder {
-    let hash = stint::tenant::hash_key("sk-test");
-    Folder::new(&format!(
-        "[[key]]\nname = \"test\"\nhash = \"{hash}\"\nlimits = [{{ money = \"5\", per = \"total\" }}]\n"
-    ))
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// Runs a verb of the ledger to its good end; gives back what it printed.
-fn ledger(folder: &Folder, arguments: &[&str]) -> String {
-    let output = folder.stint("ledger").args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Runs a verb that must fail.
-fn refused(folder: &Folder, arguments: &[&str]) -> String {
-    let output = folder.stint("ledger").args(arguments).output().unwrap();
-    assert!(!output.status.success(), "{arguments:?}: {}", text(&output));
-    text(&output)
 }
 
 /// The columns of a file without quotes in it, by name.
@@ -146,22 +225,25 @@ async fn spent(process: &Process) -> u64 {
 }
 
 /// The sum of an export is what balances and `/v1/usage` say, to the last nano-dollar, sealed or not.
-#[tokio::test]
-async fn an_export_comes_to_what_the_ledger_says() {
-    let folder = keyed();
+async fn an_export_comes_to_the_balances(desk: &Desk) {
     let check = async |process: &Process| {
         let spent = spent(process).await;
-        let columns = columns(&ledger(&folder, &["export"]));
+        let columns = columns(&desk.ledger(&["export"]));
         let exported: u64 = columns["spent_usd"].iter().map(|text| text.parse::<Money>().unwrap().0).sum();
         let page = process.get("sk-test", "/v1/usage?group_by=model&from=2026-01-01").await.good();
         assert_eq!((exported, money(&page["data"][0]["spent_usd"])), (spent, spent));
         assert_eq!(page["data"][0]["requests"], columns["request"].len());
-        let table = folder.stint("usage").args(["--by", "key,model"]).output().unwrap();
-        assert!(text(&table).contains(&Money(spent).to_string()), "{}", text(&table));
+        let table = desk.run("usage", &["--by", "key,model"]);
+        assert!(table.contains(&Money(spent).to_string()), "{table}");
         assert_eq!(columns["outcome"].len(), columns["request"].len());
         spent
     };
-    let mut process = folder.serve();
+    for told in
+        [desk.refused("ledger", &["verify"]), desk.refused("usage", &[]), desk.refused("ledger", &["seal"])]
+    {
+        assert!(told.contains("there are no books at"), "{told}");
+    }
+    let mut process = desk.serve();
     for budget in [0, 8, 60] {
         let body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "What is 12+34*2?" }],
                            "budget": { "thinking_tokens": budget, "solution_tokens": 12 } });
@@ -169,15 +251,34 @@ async fn an_export_comes_to_what_the_ledger_says() {
     }
     let before = check(&process).await;
     assert!(before > 0);
-    assert!(refused(&folder, &["seal"]).contains("another stint process"));
-    process.signal("TERM");
-    assert!(process.ended(Duration::from_secs(10)).success());
-    assert!(ledger(&folder, &["seal"]).starts_with("seal 1: 3 resolutions"));
-    assert!(ledger(&folder, &["verify"]).contains("the books are right"));
-    let process = folder.serve();
+    if desk.url.is_none() {
+        assert!(desk.refused("ledger", &["seal"]).contains("another stint process"));
+        process.signal("TERM");
+        assert!(process.ended(Duration::from_secs(10)).success());
+    }
+    assert!(desk.ledger(&["seal"]).starts_with("seal 1: 3 resolutions"));
+    assert!(desk.ledger(&["seal"]).contains("everything is sealed already"));
+    assert!(desk.ledger(&["verify"]).contains("the books are right"));
+    if desk.url.is_some() {
+        assert_eq!(check(&process).await, before);
+        process.signal("TERM");
+        assert!(process.ended(Duration::from_secs(10)).success());
+    }
+    let process = desk.serve();
     assert_eq!(check(&process).await, before);
     process.ask("sk-test", &question("reasoner")).await.good();
     assert!(check(&process).await > before, "what is sealed and what is not");
+    assert!(desk.ledger(&["verify"]).contains("; 1 seals cover 3; 0 open"));
+}
+
+#[tokio::test]
+async fn an_export_comes_to_what_the_ledger_says() {
+    an_export_comes_to_the_balances(&Desk::file()).await;
+}
+
+#[tokio::test]
+async fn an_export_of_postgres_comes_to_what_the_ledger_says() {
+    an_export_comes_to_the_balances(&Desk::server()).await;
 }
 
 /// Asks until it is stopped.
@@ -190,21 +291,21 @@ async fn load(process: Arc<Process>, stop: tokio_util::sync::CancellationToken) 
 /// CR-14: a backup that is taken under load is right, and what is restored from it starts.
 #[tokio::test]
 async fn a_backup_taken_under_load_is_right_and_starts() {
-    let (folder, other) = (keyed(), keyed());
-    let backup = folder.path().join("backup.db");
-    let backup = backup.to_str().unwrap();
-    let process = Arc::new(folder.serve());
+    let (desk, other) = (Desk::file(), Desk::file());
+    let backup = &desk.path("backup.db");
+    let process = Arc::new(desk.serve());
     let stop = tokio_util::sync::CancellationToken::new();
     let callers: Vec<_> = (0..4).map(|_| tokio::spawn(load(process.clone(), stop.clone()))).collect();
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let folder = tokio::task::spawn_blocking({
+    let desk = tokio::task::spawn_blocking({
         let backup = backup.to_owned();
         move || {
-            assert!(ledger(&folder, &["backup", &backup]).contains("the books are right"));
-            assert!(ledger(&folder, &["verify"]).contains("the books are right"));
-            assert!(refused(&folder, &["backup", &backup]).contains("no such file"));
-            assert!(refused(&folder, &["restore", &backup, "--force"]).contains("another stint process"));
-            folder
+            assert!(desk.ledger(&["backup", &backup]).contains("the books are right"));
+            assert!(desk.ledger(&["verify"]).contains("the books are right"));
+            assert!(desk.refused("ledger", &["backup", &backup]).contains("no such file"));
+            let refused = desk.refused("ledger", &["restore", &backup, "--force"]);
+            assert!(refused.contains("another stint process"));
+            desk
         }
     })
     .await
@@ -215,11 +316,11 @@ async fn a_backup_taken_under_load_is_right_and_starts() {
     }
     let at_last = spent(&process).await;
     drop(process);
-    assert!(refused(&folder, &["restore", backup]).contains("--force"));
-    assert!(ledger(&other, &["restore", backup]).contains("the books are right"));
+    assert!(desk.refused("ledger", &["restore", backup]).contains("--force"));
+    assert!(other.ledger(&["restore", backup]).contains("the books are right"));
     let restored = other.serve();
     let sealed = async {
-        while !ledger(&other, &["verify"]).contains("; 1 seals cover") {
+        while !other.ledger(&["verify"]).contains("; 1 seals cover") {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };

@@ -1,14 +1,16 @@
 //! The ledger's disk is full for a while, as callers see it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use stint::backend::scripted::{Gate, Play, Scripted};
-use stint::catalog::Class;
+use stint::backend::{Backend, Call, Failure, Generation};
+use stint::catalog::{Class, Conditions};
+use stint::chat::Request;
 use stint::ledger::{Dispatched, Entry, Journal, JournalError, MemoryJournal, Spent};
 use stint::units::{Timestamp, Tokens};
 
@@ -87,6 +89,91 @@ async fn while_the_disk_is_full_streams_end_whole_and_new_requests_are_refused()
     world.settled().await;
     let (kept, account) = (disk.balances().await.unwrap(), world.account("key"));
     assert_eq!((kept[0].settled, kept[0].spent.money), (2, account.spent.money), "nothing is lost");
+}
+
+/// A journal that panics at so many settlements.
+#[derive(Default)]
+struct Clumsy {
+    journal: MemoryJournal,
+    panics: AtomicU64,
+}
+
+impl Journal for Clumsy {
+    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+        let settles = entries.iter().any(|entry| matches!(entry, Entry::Resolved(_)));
+        let left = |left: u64| left.checked_sub(1);
+        if settles && self.panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok() {
+            return async { panic!("a mistake") }.boxed();
+        }
+        self.journal.append(entries)
+    }
+
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+        self.journal.unresolved()
+    }
+
+    fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        self.journal.spent(since)
+    }
+
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        self.journal.balances()
+    }
+}
+
+/// A model that a certain question makes panic in whoever looks at it.
+#[derive(Debug)]
+struct Touchy(Arc<Scripted>);
+
+impl Backend for Touchy {
+    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
+        self.0.generate(call)
+    }
+
+    fn prompt_tokens(&self, request: &Request) -> Tokens {
+        assert_ne!(request.sampling.seed, Some(13), "thirteen");
+        self.0.prompt_tokens(request)
+    }
+
+    fn conditions(&self) -> Conditions {
+        self.0.conditions()
+    }
+}
+
+/// CR-12: a panic in a handler fails that request alone, in the API's form; one in the settlement fails none, and it is
+/// settled all the same.
+#[tokio::test]
+async fn a_panic_fails_one_request_at_most() {
+    let (gate, journal) = (Gate::shut(), Arc::new(Clumsy::default()));
+    let play = Play::new().thinks(3).answers("3").waits_at(&gate);
+    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
+    let models = vec![(model("m", Class::Inline), Arc::new(Touchy(script.clone())) as _)];
+    let world = World::on(journal.clone(), models, vec![tenant("key", 1_000_000)], |_| ()).await;
+    let world = Arc::new(world);
+    let running = tokio::spawn({
+        let world = world.clone();
+        async move { world.ask("sk-key", &question(true)).await }
+    });
+    script.until(|records| records.len() == 1).await;
+    let mut unlucky = question(false);
+    unlucky["seed"] = json!(13);
+    for stream in [false, true] {
+        unlucky["stream"] = json!(stream);
+        let failed = world.ask("sk-key", &unlucky).await;
+        assert_eq!((failed.status, &failed.error()["code"]), (500, &json!("internal_error")));
+        assert!(failed.headers.contains_key("x-request-id") && !failed.text.contains("thirteen"));
+    }
+    assert_eq!(world.ledger.open_reservations(), 1, "the other one goes on");
+    journal.panics.store(3, Ordering::SeqCst);
+    gate.open();
+    assert!(running.await.unwrap().chunks().done);
+    world.ask("sk-key", &question(false)).await.good();
+    world.settled().await;
+    assert!(world.stop().await, "all is written");
+    assert_eq!(journal.panics.load(Ordering::SeqCst), 0, "it panicked");
+    let (kept, account) = (journal.balances().await.unwrap(), world.account("key"));
+    assert_eq!((kept[0].settled, kept[0].spent.money), (2, account.spent.money));
+    assert_eq!(journal.unresolved().await.unwrap(), []);
 }
 
 #[tokio::test]

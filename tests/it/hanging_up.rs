@@ -1,16 +1,31 @@
 //! Callers who leave, and a server that stops.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::body::Body;
+use http_body_util::BodyExt;
+use hyper::Request;
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use stint::backend::scripted::{Gate, Play, Scripted, State};
 use stint::catalog::Class;
-use stint::units::Money;
+use stint::ledger::Journal;
+use stint::storage::{
+    DatabaseUrl, Postgres, PostgresJournal, PostgresSettings, Sqlite, SqliteJournal, SqliteSettings,
+    Synchronous,
+};
+use stint::units::{Money, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{World, model};
+use crate::harness::cluster::cluster;
+use crate::harness::{World, model, tenant};
 
 /// Sends a request and gives back the connection before anything is answered.
 async fn send(world: &World, stream: bool) -> TcpStream {
@@ -86,4 +101,72 @@ async fn stopping_lets_an_answer_that_runs_come_to_its_end() {
         assert!(text.contains("[DONE]"), "{text}");
     };
     tokio::join!(stopped, answered);
+}
+
+/// A request by the server's own future, answer and all. Says whether it was answered well before it was dropped, which
+/// is when it has been polled that often.
+async fn polled(api: &Router, stream: bool, polls_max: usize) -> bool {
+    let body = json!({
+        "model": "m", "stream": stream,
+        "messages": [{ "role": "user", "content": "What is 1+2?" }],
+        "budget": { "thinking_tokens": 10, "solution_tokens": 10 },
+    });
+    let request = Request::post("/v1/chat/completions").header("host", "here");
+    let request = request.header("authorization", "Bearer sk-key").header("content-type", "application/json");
+    let request = request.body(Body::from(body.to_string())).unwrap();
+    let answered = TowerToHyperService::new(api.clone()).call(request);
+    let mut answered = pin!(async {
+        let answer = answered.await.unwrap();
+        let status = answer.status();
+        let text = answer.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(status, 200, "{text:?}");
+    });
+    let mut polls = 0;
+    poll_fn(|context| {
+        polls += 1;
+        if polls > polls_max { Poll::Ready(false) } else { answered.as_mut().poll(context).map(|()| true) }
+    })
+    .await
+}
+
+/// Leaves at every poll of a request, streamed or not, and holds the books against what the model was asked.
+async fn check_leaving(journal: Arc<dyn Journal>) {
+    let play = Play::new().thinks(6).answers("3 and 4").pauses(Duration::from_millis(1));
+    let script = Arc::new(Scripted::always(play).reading(Tokens(75)));
+    let models = vec![(model("m", Class::Inline), script.clone() as _)];
+    let world = World::on(journal.clone(), models, vec![tenant("key", 1_000_000)], |_| ()).await;
+    for stream in [false, true, false, true] {
+        let mut polls_max = 0;
+        while !polled(&world.api, stream, polls_max).await {
+            polls_max += 1;
+            world.settled().await;
+        }
+        assert!(polls_max > 4, "{polls_max} moments to leave at");
+    }
+    assert!(polled(&world.api, true, usize::MAX).await, "nothing is broken");
+    world.settled().await;
+    let account = world.account("key");
+    assert!(account.spent.money <= Money(1_000_000) && account.overrun == Money::ZERO, "{account:?}");
+    let asked = u64::try_from(script.records().len()).unwrap();
+    assert_eq!(account.settled, asked, "whatever reached the model was settled, and nothing else");
+    assert!(world.stop().await, "nothing is left running");
+    assert_eq!(journal.unresolved().await.unwrap(), []);
+    let balances = journal.balances().await.unwrap();
+    assert_eq!(balances.iter().map(|one| one.spent.money).sum::<Money>(), account.spent.money);
+}
+
+/// CR-13: through admission, dispatch, stream and settlement.
+#[tokio::test]
+async fn a_caller_may_leave_at_any_moment_with_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = SqliteSettings { path: folder.path().join("stint.db"), synchronous: Synchronous::Full };
+    check_leaving(Arc::new(SqliteJournal::new(Arc::new(Sqlite::open(&settings).await.unwrap())))).await;
+}
+
+/// CR-13: the same.
+#[tokio::test]
+async fn a_caller_may_leave_at_any_moment_with_postgres() {
+    let url = DatabaseUrl::new(cluster().database());
+    let settings = PostgresSettings { url, lease: Duration::from_secs(10) };
+    check_leaving(Arc::new(PostgresJournal::new(Arc::new(Postgres::open(&settings).await.unwrap())))).await;
 }

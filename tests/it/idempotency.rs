@@ -131,6 +131,7 @@ async fn of_64_at_once_one_runs_and_the_others_wait_or_repeat_it() {
     assert_eq!(ask(&world, "k", &question("1+2?")).await.text, said[0]);
 }
 
+/// AU-04: another tenant's is not there.
 #[tokio::test]
 async fn a_key_stands_for_one_request_of_one_tenant() {
     let (world, script) = world(thinker()).await;

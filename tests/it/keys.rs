@@ -220,6 +220,11 @@ async fn bad_input_to_the_admin_api_is_named() {
         (json!({ "name": "x", "limits": [{ "money": "1", "thinking": 1, "per": "day" }] }), "limits[0]"),
         (json!({ "name": "x", "limits": [{ "money": 0.5, "per": "day" }] }), "limits[0].money"),
         (json!({ "name": "x", "limits": [{ "money": "1" }] }), "limits[0].per"),
+        (
+            json!({ "name": "x", "limits": [{ "money": "1", "per": "day", "model": "mm" }] }),
+            "limits[0].model",
+        ),
+        (json!({ "name": "x", "limits": [{ "concurrency": 0 }] }), "limits[0].concurrency"),
         (json!({ "name": "x", "limits": [{ "concurrency": 1, "per": "day" }] }), "limits[0].per"),
         (json!({ "name": "x", "limits": [{ "money": "1", "per": "day", "on": "m" }] }), "limits[0].on"),
         (

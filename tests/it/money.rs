@@ -72,6 +72,7 @@ async fn of_64_requests_at_once_exactly_the_10_that_fit_are_served() {
     assert_eq!(script.records().len(), 10, "nothing else reached the model");
 }
 
+/// LB-04, as callers see it.
 #[tokio::test]
 async fn what_was_not_used_is_there_for_the_next_request() {
     let script = Arc::new(Scripted::always(Play::new().thinks(1).answers("3")).reading(Tokens(75)));

@@ -1,6 +1,6 @@
 //! The binary as an operator meets it: its verbs, its signals, its end.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -79,12 +79,55 @@ fn a_new_key_comes_with_the_hash_that_hashing_it_gives() {
 }
 
 #[tokio::test]
+async fn health_says_whom_it_asked_and_what_to_do() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = Folder::new(&format!("[server]\nlisten = \"{free}\"\n"));
+    let output = folder.stint("health").output().unwrap();
+    let said = text(&output);
+    assert!(!output.status.success());
+    for told in
+        [&*format!("no server answers at {free}"), "stint serve", "--config", "because: Connection refused"]
+    {
+        assert!(said.contains(told), "{told} in {said}");
+    }
+    let process = folder.serve();
+    let address = process.base.strip_prefix("http://").unwrap();
+    let output = folder.stint("health").env("STINT_LISTEN", address).output().unwrap();
+    assert!(output.status.success() && text(&output).contains("ready"), "{}", text(&output));
+    let unready = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = unready.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (mut connection, _) = unready.accept().unwrap();
+        let _ = connection.read(&mut [0; 1024]);
+        write!(connection, "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n").unwrap();
+    });
+    let output = folder.stint("health").env("STINT_LISTEN", &address).output().unwrap();
+    let told = format!("the server at {address} is not ready: it says \"HTTP/1.1 503 Service Unavailable\"");
+    assert!(!output.status.success() && text(&output).contains(&told), "{}", text(&output));
+}
+
+#[tokio::test]
 async fn sigterm_finishes_what_runs_and_ends_well() {
     let folder = Folder::new("");
     let mut process = folder.serve();
     process.ask("", &question(8)).await.good();
     process.signal("TERM");
     assert!(process.ended(Duration::from_secs(10)).success());
+}
+
+/// CR-08: of two servers on one file the second ends at once and says why; the first goes on.
+#[tokio::test]
+async fn a_second_server_on_the_same_file_says_so_and_ends() {
+    let folder = Folder::new("");
+    let process = folder.serve();
+    let mut second = folder.stint("serve");
+    let output = second.env("STINT_LISTEN", "127.0.0.1:0").output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output).contains("another stint process uses"), "{}", text(&output));
+    process.ask("", &question(8)).await.good();
+    drop(process);
+    let verified = folder.stint("ledger").arg("verify").output().unwrap();
+    assert!(verified.status.success(), "{}", text(&verified));
 }
 
 /// Upstream that takes a request and never answers it; tells of the first one.

@@ -65,3 +65,17 @@ async fn two_gateways_serve_one_key_as_often_as_it_may_and_one_that_is_killed_ta
     assert_eq!(three.ask("sk-test", &question()).await.status, 429, "a new one knows what was spent before");
     assert_eq!(left(&three).await, 0);
 }
+
+/// One that cannot listen is never known to the others, who would wait for its lease to run out.
+#[tokio::test]
+async fn a_gateway_whose_port_is_taken_registers_no_replica() {
+    let (url, folder) = (cluster().database(), folder());
+    let one = serve(&folder, &url);
+    let mut command = folder.stint("serve");
+    command.env_remove("STINT_LEDGER").env("DATABASE_URL", &url);
+    command.env("STINT_LISTEN", one.base.trim_start_matches("http://"));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("cannot listen on"), "{said}");
+    assert_eq!(cluster().ask(&url, "SELECT count(*) FROM replicas"), "1");
+}

@@ -68,7 +68,7 @@ pub(crate) async fn check(process: &Process, [runtime, script]: [&str; 2], model
     let metrics = process.get("", "/metrics").await.text;
     let counted =
         |series: String| assert!(metrics.contains(&format!("\n{series}\n")), "no {series} in {metrics}");
-    // An SDK that did not heed `x-should-retry: false` would have come three times; one that had met a failure
+    // LB-21: an SDK that did not heed `x-should-retry: false` would have come three times; one that had met a failure
     // would have asked again and said nothing.
     counted("stint_refusals_total{limit=\"key money total\"} 1".to_owned());
     let finished = 4 * PROBLEMS;

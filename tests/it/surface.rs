@@ -151,6 +151,27 @@ async fn bad_input_is_named() {
     }
 }
 
+#[tokio::test]
+async fn what_is_missing_has_a_code_and_names_itself() {
+    let world = world().await;
+    for (member, says) in [("model", "GET /v1/models"), ("messages", "at least one message")] {
+        for value in [None, Some(Value::Null)] {
+            let mut body = question();
+            match value {
+                None => drop(body.as_object_mut().unwrap().shift_remove(member)),
+                Some(null) => body[member] = null,
+            }
+            let answer = world.ask("", &body).await;
+            let error = answer.error();
+            let expected = (400, &json!("missing_required_parameter"), &json!(member));
+            assert_eq!((answer.status, &error["code"], &error["param"]), expected);
+            assert!(error["message"].as_str().unwrap().contains(says), "{error}");
+        }
+    }
+    let empty = world.ask("", &json!({ "model": "", "messages": [] })).await;
+    assert_eq!(empty.error()["code"], "missing_required_parameter");
+}
+
 /// A message of one part.
 fn part(part: &Value) -> Value {
     json!({ "messages": [{ "role": "user", "content": [part] }] })
@@ -276,6 +297,7 @@ impl Backend for Broken {
     }
 }
 
+/// CR-12, in a backend.
 #[tokio::test]
 async fn a_mistake_of_ours_is_an_error_and_never_looks_like_the_end_of_an_answer() {
     let broken = async |heartbeat: Duration| {

@@ -26,7 +26,7 @@ until $as "$bin/pg_isready" -q -h 127.0.0.1 -p "$port"; do
     kill -0 $! || { cat "$folder/log" >&2; exit 1; }
     sleep 0.05
 done
-echo ready
+echo "ready $folder"
 read -r _
 $as "$bin/pg_ctl" -D "$folder/data" -m immediate stop >/dev/null 2>&1
 rm -rf "$folder"
@@ -36,6 +36,8 @@ rm -rf "$folder"
 #[derive(Debug)]
 pub(crate) struct Cluster {
     port: u16,
+    /// Where its data and its log are.
+    folder: String,
     databases: AtomicU32,
     /// Its standard input is what the server lives on.
     _child: Child,
@@ -56,8 +58,9 @@ impl Cluster {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a shell");
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n", "PostgreSQL did not start: run `make test-tools`");
-        Cluster { port, databases: AtomicU32::new(0), _child: child }
+        let folder = line.trim().strip_prefix("ready ");
+        let folder = folder.expect("PostgreSQL did not start: run `make test-tools`").to_owned();
+        Cluster { port, folder, databases: AtomicU32::new(0), _child: child }
     }
 
     /// The address of a new, empty database.
@@ -84,6 +87,41 @@ impl Cluster {
         self.admin(&format!(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
         ));
+    }
+
+    /// Stops the server in the middle of everything, as a machine that loses its power does.
+    #[allow(dead_code, reason = "only one of the test binaries does")]
+    pub(crate) fn crash(&self) {
+        self.control("-m immediate stop");
+    }
+
+    /// Starts it again; it recovers first.
+    #[allow(dead_code, reason = "only one of the test binaries does")]
+    pub(crate) fn recover(&self) {
+        let Cluster { port, folder, .. } = self;
+        self.control(&format!(
+            "-w -l {folder}/recovery -o '-p {port} -h 127.0.0.1 -k {folder} -c max_connections=300' start"
+        ));
+    }
+
+    fn control(&self, what: &str) {
+        let folder = &self.folder;
+        let script = format!(
+            "bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1); \
+             [ -x \"$bin/pg_ctl\" ] || bin=$(dirname \"$(command -v pg_ctl)\"); cd {folder}; \
+             if [ \"$(id -u)\" -eq 0 ]; then as='runuser -u postgres --'; else as=; fi; \
+             $as \"$bin/pg_ctl\" -D {folder}/data {what} >/dev/null 2>&1 </dev/null"
+        );
+        let done = Command::new("sh").args(["-c", &script]).status().expect("a shell");
+        assert!(done.success(), "pg_ctl {what}");
+    }
+
+    /// What a statement says, a row a line.
+    #[allow(dead_code, reason = "only one of the test binaries does")]
+    pub(crate) fn ask(&self, url: &str, statement: &str) -> String {
+        let output = Command::new("psql").args([url, "-qAtX", "-c", statement]).output().expect("psql runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
     fn admin(&self, statement: &str) {

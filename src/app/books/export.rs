@@ -17,22 +17,37 @@ pub(super) async fn export(
     to: Option<Timestamp>,
 ) -> Result<(), StorageError> {
     let mut output = BufWriter::new(io::stdout().lock());
-    let mut begun = false;
-    archive
+    let (mut begun, mut is_gone) = (false, false);
+    let shown = archive
         .each(|record| {
             if !std::mem::replace(&mut begun, true) {
                 writeln!(output, "{HEAD}")?;
             }
             let admitted = record.resolved.admitted;
             let is_asked_for = from.is_none_or(|from| admitted >= from) && to.is_none_or(|to| admitted < to);
-            if is_asked_for { writeln!(output, "{}", line(record)) } else { Ok(()) }
+            let written = if is_asked_for { writeln!(output, "{}", line(record)) } else { Ok(()) };
+            is_gone = matches!(&written, Err(error) if is_broken_pipe(error));
+            written
         })
-        .await?;
+        .await;
+    if is_gone {
+        // Whoever reads it has had enough.
+        return Ok(());
+    }
+    shown?;
     if !begun {
         let _ = writeln!(output, "{HEAD}");
     }
-    let flushed = output.flush();
-    flushed.map_err(|source| StorageError::Write { path: "standard output".into(), source })
+    match output.flush() {
+        Err(source) if !is_broken_pipe(&source) => {
+            Err(StorageError::Write { path: "standard output".into(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_broken_pipe(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
 }
 
 fn line(record: &Record) -> String {

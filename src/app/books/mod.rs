@@ -6,15 +6,12 @@ mod usage;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Subcommand;
 
 use crate::config::{self, Mistakes};
-use crate::ledger::{Journal, JournalError};
-use crate::storage::{
-    Archive, Report, Settings, Sqlite, SqliteJournal, SqliteSettings, StorageError, restore,
-};
+use crate::ledger::JournalError;
+use crate::storage::{Archive, Database, Report, Settings, StorageError, restore};
 use crate::units::Timestamp;
 
 use super::command::{fail, say};
@@ -26,18 +23,19 @@ pub(super) use usage::UsageOptions;
 pub(super) enum Verb {
     /// Recompute everything from all entries; fails if anything differs. The server may run.
     Verify,
-    /// Seal what was resolved until now. A running server does so once a day.
+    /// Seal what was resolved until now. A running server does so once a day; beside one, only PostgreSQL lets you.
     Seal,
-    /// Copy the ledger to a new file and verify the copy. The server may run.
+    /// Copy the ledger to a new file and verify the copy; of PostgreSQL, all that is ours, with its own dump program. The
+    /// server may run.
     Backup {
         /// Where to; there must be no such file.
         file: PathBuf,
     },
-    /// Verify a backup and put it in the ledger's place. The server must not run.
+    /// Verify a backup and put it in the ledger's place. The server must not run; in PostgreSQL, the database is a new one.
     Restore {
         /// The backup.
         file: PathBuf,
-        /// Move the ledger that is there aside.
+        /// Move the file that is there aside.
         #[arg(long)]
         force: bool,
     },
@@ -57,10 +55,6 @@ pub(super) enum Verb {
 enum BooksError {
     #[error(transparent)]
     Config(#[from] Mistakes),
-    #[error(
-        "the configured ledger is no file of SQLite: in PostgreSQL ask GET /v1/usage, and use pg_dump and psql (table resolutions)"
-    )]
-    NoFile,
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error("the books could not be sealed")]
@@ -71,12 +65,12 @@ enum BooksError {
 
 pub(super) fn ledger(config: Option<&Path>, verb: Verb) -> ExitCode {
     finish(run(config, async |settings| match verb {
-        Verb::Verify => Ok(told(&Archive::open(&settings.path).await?.verify().await?)),
+        Verb::Verify => Ok(told(&Archive::open(&settings).await?.verify().await?)),
         Verb::Seal => seal(&settings).await,
         Verb::Backup { file } => back_up(&settings, &file).await,
         Verb::Restore { file, force } => put_back(&settings, &file, force).await,
         Verb::Export { from, to } => {
-            export::export(&mut Archive::open(&settings.path).await?, from, to).await?;
+            export::export(&mut Archive::open(&settings).await?, from, to).await?;
             Ok(ExitCode::SUCCESS)
         }
     }))
@@ -84,7 +78,7 @@ pub(super) fn ledger(config: Option<&Path>, verb: Verb) -> ExitCode {
 
 pub(super) fn usage(config: Option<&Path>, options: &UsageOptions) -> ExitCode {
     finish(run(config, async |settings| {
-        let mut archive = Archive::open(&settings.path).await?;
+        let mut archive = Archive::open(&settings).await?;
         say(usage::table(options, &archive.usage(&options.query()).await?).trim_end());
         Ok(ExitCode::SUCCESS)
     }))
@@ -92,11 +86,9 @@ pub(super) fn usage(config: Option<&Path>, options: &UsageOptions) -> ExitCode {
 
 fn run(
     config: Option<&Path>,
-    work: impl AsyncFnOnce(SqliteSettings) -> Result<ExitCode, BooksError>,
+    work: impl AsyncFnOnce(Settings) -> Result<ExitCode, BooksError>,
 ) -> Result<ExitCode, BooksError> {
-    let Settings::Sqlite(settings) = config::load(config, &config::environment)?.storage else {
-        return Err(BooksError::NoFile);
-    };
+    let settings = config::load_locally(config, &config::environment)?.storage;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(BooksError::Runtime)?.block_on(work(settings))
 }
@@ -105,10 +97,13 @@ fn finish(done: Result<ExitCode, BooksError>) -> ExitCode {
     done.unwrap_or_else(|error| fail(&error))
 }
 
-async fn seal(settings: &SqliteSettings) -> Result<ExitCode, BooksError> {
-    let journal = SqliteJournal::new(Arc::new(Sqlite::open(settings).await?));
+async fn seal(settings: &Settings) -> Result<ExitCode, BooksError> {
+    // Where there are no books, none are made to be sealed.
+    drop(Archive::open(settings).await?);
+    let database = Database::open(settings).await?;
+    let (journal, now) = (database.journal(), database.now().await?);
     let mut seals = 0;
-    while let Some(seal) = journal.seal(Timestamp::now()).await? {
+    while let Some(seal) = journal.seal(now).await? {
         seals += 1;
         say(&format!("seal {}: {} resolutions, {}", seal.number, seal.resolutions, seal.hex()));
     }
@@ -118,20 +113,19 @@ async fn seal(settings: &SqliteSettings) -> Result<ExitCode, BooksError> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn back_up(settings: &SqliteSettings, file: &Path) -> Result<ExitCode, BooksError> {
-    Archive::open(&settings.path).await?.back_up(file).await?;
-    let report = Archive::open(file).await?.verify().await?;
+async fn back_up(settings: &Settings, file: &Path) -> Result<ExitCode, BooksError> {
+    let report = Archive::open(settings).await?.back_up(file).await?;
     say(&format!("copied to {}", file.display()));
     Ok(told(&report))
 }
 
-async fn put_back(settings: &SqliteSettings, file: &Path, force: bool) -> Result<ExitCode, BooksError> {
-    let (aside, report) = restore(file, settings, force).await?;
-    if let Some(aside) = aside {
+async fn put_back(settings: &Settings, file: &Path, force: bool) -> Result<ExitCode, BooksError> {
+    let restored = restore(file, settings, force).await?;
+    if let Some(aside) = restored.aside {
         say(&format!("what was there is now {}", aside.display()));
     }
-    say(&format!("{} is restored to {}", file.display(), settings.path.display()));
-    Ok(told(&report))
+    say(&format!("{} is restored to {}", file.display(), restored.place));
+    Ok(told(&restored.report))
 }
 
 /// Tells what came of a verification, to a person and to the shell.

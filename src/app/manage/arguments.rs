@@ -31,11 +31,11 @@ pub(in crate::app) enum Keys {
         #[command(flatten)]
         look: Look,
     },
-    /// Show one key or account, and how its limits stand where the server runs.
+    /// Show one key or account, and how its limits stand.
     Show {
-        /// The key's id or path; with --account, an account's path.
+        /// The key's id or path, like acme/alice; with --account, an account's path, like acme.
         who: String,
-        /// It is an account: a key's own, or one that keys belong to.
+        /// WHO is the path of an account, which keys belong to, and not of a key.
         #[arg(long)]
         account: bool,
         #[command(flatten)]
@@ -58,11 +58,12 @@ pub(in crate::app) enum Keys {
         #[command(flatten)]
         look: Look,
     },
-    /// Put other limits or scopes in place of those that a key has; what is not named stays.
+    /// Put other limits or scopes in place of those that a key has. All that are named of one kind replace all of that kind:
+    /// with --limit, every limit that it had is gone; without, its limits stay.
     Limit {
-        /// The key's id or path; with --account, an account's path.
+        /// The key's id or path, like acme/alice; with --account, an account's path, like acme.
         who: String,
-        /// It is an account, which keys belong to.
+        /// WHO is the path of an account, which keys belong to, and not of a key.
         #[arg(long)]
         account: bool,
         /// Take all limits away.

@@ -16,8 +16,10 @@ use crate::app::directory;
 use crate::config::Settings;
 use crate::http;
 use crate::http::AdminSettings;
+use crate::ledger::JournalError;
 use crate::storage::{self, Database, StorageError};
 use crate::tenant::{KeyError, KeyRefused, NewKey, Token};
+use crate::units::AccountId;
 
 /// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -47,6 +49,8 @@ pub(super) enum ReachError {
     Keys(#[from] KeyRefused),
     #[error(transparent)]
     Secret(#[from] KeyError),
+    #[error("the books cannot be read")]
+    Books(#[from] JournalError),
     #[error("the first key's file cannot be read")]
     FirstKey(#[source] std::io::Error),
     #[error("{0}")]
@@ -66,6 +70,15 @@ pub(super) struct Ask<'a> {
     pub(super) body: String,
 }
 
+/// What is to be seen where the database is opened here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Keys, accounts and their limits.
+    Terms,
+    /// And how these stand, which takes reading the books.
+    Standing,
+}
+
 /// Who is asked.
 pub(super) enum Way {
     /// Nobody holds the database, so it is opened here.
@@ -79,25 +92,29 @@ impl Way {
     ///
     /// # Errors
     /// When there is none; the error says what to do.
-    pub(super) async fn find(settings: &Settings) -> Result<Way, ReachError> {
+    pub(super) async fn find(settings: &Settings, seen: Seen) -> Result<Way, ReachError> {
         if settings.storage == storage::Settings::Memory {
             return Way::there(settings).ok_or(ReachError::InMemory);
         }
         match Database::open(&settings.storage).await {
-            Ok(database) => Way::here(settings, &database).await,
+            Ok(database) => Way::here(settings, &database, seen).await,
             Err(StorageError::InUse(_)) => Way::there(settings).ok_or(ReachError::NoAdmin),
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn here(settings: &Settings, database: &Database) -> Result<Way, ReachError> {
+    async fn here(settings: &Settings, database: &Database, seen: Seen) -> Result<Way, ReachError> {
         let first = directory::first(settings.first_key.as_deref()).map_err(ReachError::FirstKey)?;
         let keys = Arc::new(directory::open(settings, first, database).await?);
         // Nobody else can call it, so the token is made up.
         let token = Token::new(NewKey::generate()?.reveal());
         let listen = ([127, 0, 0, 1], 0).into();
         let access = AdminSettings { listen, token: token.clone(), hosts: Vec::new() };
-        let admin = directory::admin(settings, access, keys, Box::new(|_| None));
+        let statement = match seen {
+            Seen::Terms => Box::new(|_: &AccountId| None),
+            Seen::Standing => directory::stored_standing(database, &keys).await?,
+        };
+        let admin = directory::admin(settings, access, keys, statement);
         Ok(Way::Here(http::admin::admin(&admin), token))
     }
 

@@ -37,7 +37,9 @@ pub(super) fn one(value: &Value) -> String {
     rows.push(["warn at".to_owned(), format!("{} %", text(&value["warn_at"]))]);
     for line in value["standing"].as_array().into_iter().flatten() {
         let figures = ["spent", "reserved", "left"].map(|name| format!("{name} {}", text(&line[name])));
-        rows.push([text(&line["limit"]), figures.join(", ")]);
+        let resets = line["resets_at"].as_str().map(|at| format!(", resets {at}")).unwrap_or_default();
+        let told = format!("{} of {}{resets}", figures.join(", "), text(&line["max"]));
+        rows.push([text(&line["limit"]), told]);
     }
     aligned(&rows)
 }

@@ -9,7 +9,7 @@ use crate::app::command::{fail, say};
 use crate::config;
 
 use super::arguments::{Keys, Look};
-use super::reach::{Ask, ReachError, Way};
+use super::reach::{Ask, ReachError, Seen, Way};
 use super::{secret, table};
 
 const JSON: &str = "application/json";
@@ -22,7 +22,7 @@ pub(in crate::app) fn run(verb: Keys, file: Option<&Path>) -> ExitCode {
         Keys::Hash => return secret::hash(),
         _ => {}
     }
-    let settings = match config::load(file, &config::environment) {
+    let settings = match config::load_locally(file, &config::environment) {
         Ok(settings) => settings,
         Err(mistakes) => return fail(&mistakes),
     };
@@ -30,11 +30,19 @@ pub(in crate::app) fn run(verb: Keys, file: Option<&Path>) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error),
     };
-    let done = runtime.block_on(async { perform(&Way::find(&settings).await?, verb).await });
+    let seen = if matches!(verb, Keys::Show { .. }) { Seen::Standing } else { Seen::Terms };
+    let done = runtime.block_on(async { perform(&Way::find(&settings, seen).await?, verb).await });
     match done {
         Ok(text) => {
             say(text.trim_end());
             ExitCode::SUCCESS
+        }
+        // Of a token that is not there, nobody has complained yet.
+        Err(error @ (ReachError::NoAdmin | ReachError::InMemory)) => {
+            match config::load(file, &config::environment) {
+                Ok(_) => fail(&error),
+                Err(mistakes) => fail(&mistakes),
+            }
         }
         Err(error) => fail(&error),
     }
@@ -132,7 +140,11 @@ async fn id(way: &Way, name: &str) -> Result<String, ReachError> {
     let by_state = |state: &str| keys.iter().find(|key| key["state"] == state);
     let live = by_state("active").or_else(|| by_state("expired"));
     let id = live.or(keys.first()).and_then(|key| key["id"].as_str());
-    let unknown = || ReachError::Refused(format!("there is no key {name}; `stint keys list` shows them"));
+    let unknown = || {
+        ReachError::Refused(format!(
+            "there is no key {name}; `stint keys list` shows them, and an account is named with --account"
+        ))
+    };
     id.map(str::to_owned).ok_or_else(unknown)
 }
 

@@ -60,3 +60,30 @@ fn what_was_exported_is_read_as_it_was() {
     let lines: Vec<_> = mistakes.list.iter().map(|mistake| mistake.line).collect();
     assert_eq!(lines, [Some(1), Some(2), Some(3)], "{mistakes}");
 }
+
+#[test]
+fn limits_are_on_models_that_there_are_and_let_something_through() {
+    let limits = "limits = [\n{ money = '1', per = 'day', model = 'reasonr' },\n\
+                  { money = '1', per = 'day', model = 'auto' },\n\
+                  { money = '1', per = 'day', model = 'of another house' },\n{ concurrency = 0 },\n\
+                  { requests = 0, per = 'day' },\n{ money = '1', per = 'day', model = 'reasoner' }]\n";
+    let complaints = |section: &str| {
+        let of = |line, key, what| format!("line {line}: {section}.limits.{key}: {what}");
+        [
+            of(5, "model", "there is no model \"reasonr\"; did you mean \"reasoner\"?"),
+            of(6, "model", "there is no model \"auto\"; it is a route: limit the models that it leads to"),
+            of(7, "model", "there is no model \"of another house\"; these are there: reasoner"),
+            of(
+                8,
+                "concurrency",
+                "0 would refuse every request; write at least 1, or take the limit out; `requests = 0` lets nothing \
+                 through",
+            ),
+        ]
+    };
+    let key = format!("[[key]]\nname = 'alice'\nhash = '{}'\n{limits}", hash("sk-alice"));
+    check(&key, &complaints("key").each_ref().map(String::as_str));
+    let account =
+        format!("# An account.\n\n[[account]]\nname = 'acme'\n{limits}").replacen("# An account.\n", "", 1);
+    check(&account, &complaints("account").each_ref().map(String::as_str));
+}

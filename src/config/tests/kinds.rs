@@ -67,10 +67,10 @@ fn a_way_that_an_upstream_has_no_words_for_is_refused() {
     check(
         &text("openai", "classes = ['turn', 'native', 'continue']\nturn = 'go on'\n"),
         &[
-            "line 6: backend.model.classes: \"native\" is more than this upstream is known to have; say what takes the \
-             budget, like budget_as = \"thinking_budget\"",
             "line 6: backend.model.classes: \"continue\" is more than this upstream is known to have; say how a thought \
              is resumed, like resume_as = \"final_message\"",
+            "line 6: backend.model.classes: \"native\" is more than this upstream is known to have; say what takes the \
+             budget, like budget_as = \"thinking_budget\"",
             "line 6: backend.model.classes: \"turn\" is more than this upstream is known to have; say what turns \
              thinking off, like switch_as = \"enable_thinking\"",
             "line 7: backend.model.turn: does not quote the thought; write \"{thought}\" where it is to stand",

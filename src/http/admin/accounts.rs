@@ -23,7 +23,7 @@ pub(super) async fn list(State(admin): State<Arc<Admin>>, asked: Asked) -> Resul
     let terms: Vec<Terms> = book.terms();
     let source = |terms: &Terms| book.account(&terms.account).map(|(_, source)| source);
     let shown = |terms: &Terms| match source(terms) {
-        Ok(source) => show::account(terms, source, (admin.statement)(&terms.account)),
+        Ok(source) => show::account(terms, source, (admin.statement)(&terms.account).as_deref()),
         Err(_) => json!(null),
     };
     Ok(page(&span.of(&terms, |terms| terms.account.to_string(), shown)?))
@@ -45,7 +45,7 @@ pub(super) async fn set(
 ) -> Result<Response, Problem> {
     let account = parse(&path)?;
     let mut fields = body::fields(request, &admin.settings).await?;
-    let terms = read::terms(&mut fields)?;
+    let terms = read::terms(&mut fields, &admin.catalog)?;
     fields.end()?;
     admin.directory.set_terms(&account, &terms).await?;
     tracing::info!(%account, "set an account's terms");
@@ -65,7 +65,7 @@ pub(super) async fn forget(
 
 fn shown(admin: &Admin, account: &AccountId) -> Result<Response, Problem> {
     let (terms, source) = admin.directory.book().account(account)?;
-    Ok(page(&show::account(&terms, source, (admin.statement)(account))))
+    Ok(page(&show::account(&terms, source, (admin.statement)(account).as_deref())))
 }
 
 fn parse(path: &str) -> Result<AccountId, Problem> {

@@ -41,12 +41,15 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, with_secret(&key, secret)).into_response())
 }
 
-/// `GET /admin/keys/{id}`.
+/// `GET /admin/keys/{id}`: with how its limits stand.
 pub(super) async fn show(
     State(admin): State<Arc<Admin>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    Ok(shown(&admin.directory.book().key(parse(&id)?)?))
+    let key = admin.directory.book().key(parse(&id)?)?;
+    let standing = (admin.statement)(&key.terms.account);
+    let more = ("standing", show::standing(standing.as_deref()));
+    Ok(page(&with(show::key(&key, Timestamp::now()), more)))
 }
 
 /// `PATCH /admin/keys/{id}`: what is said replaces what was; what is not said stays.
@@ -95,11 +98,14 @@ fn shown(key: &Listed) -> Response {
 }
 
 fn with_secret(key: &Listed, secret: NewKey) -> Response {
-    let mut value = show::key(key, Timestamp::now());
+    page(&with(show::key(key, Timestamp::now()), ("secret", json!(secret.reveal()))))
+}
+
+fn with(mut value: Value, (name, more): (&str, Value)) -> Value {
     if let Value::Object(members) = &mut value {
-        members.insert("secret".to_owned(), json!(secret.reveal()));
+        members.insert(name.to_owned(), more);
     }
-    page(&value)
+    value
 }
 
 /// What is not an id is nobody's.

@@ -31,16 +31,16 @@ pub(super) fn key(fields: &mut Fields, catalog: &Catalog) -> Result<KeyPatch, Pr
         routes: names(fields, "routes", |name| catalog.routes.contains_key(name))?,
         admin: fields.flag("admin")?,
         expires: expires(fields)?,
-        terms: terms(fields)?,
+        terms: terms(fields, catalog)?,
     })
 }
 
 /// Terms of an account, as far as they are said.
-pub(super) fn terms(fields: &mut Fields) -> Result<TermsPatch, Problem> {
+pub(super) fn terms(fields: &mut Fields, catalog: &Catalog) -> Result<TermsPatch, Problem> {
     let zone = fields.text("time_zone")?.map(|name| name.parse::<Zone>());
     let warn_at = fields.whole("warn_at")?.map(Percent::try_from);
     Ok(TermsPatch {
-        limits: limits(fields)?,
+        limits: limits(fields, catalog)?,
         zone: zone.transpose().map_err(|error| Problem::invalid(Some("time_zone"), error.to_string()))?,
         warn_at: warn_at.transpose().map_err(|error| Problem::invalid(Some("warn_at"), error.to_string()))?,
     })
@@ -84,12 +84,12 @@ fn expires(fields: &mut Fields) -> Result<Option<Option<Timestamp>>, Problem> {
         .map_err(|_| Problem::invalid(Some("expires_at"), "must be a moment, like \"2027-01-31T12:00:00Z\""))
 }
 
-fn limits(fields: &mut Fields) -> Result<Option<Vec<TenantLimit>>, Problem> {
+fn limits(fields: &mut Fields, catalog: &Catalog) -> Result<Option<Vec<TenantLimit>>, Problem> {
     let Some(list) = fields.list("limits")? else { return Ok(None) };
     let mut limits: Vec<TenantLimit> = Vec::new();
     for (place, value) in list.into_iter().enumerate() {
         let path = format!("limits[{place}]");
-        let limit = limit(&path, value)?;
+        let limit = limit(&path, value, catalog)?;
         let same = |other: &TenantLimit| {
             (other.max.unit(), other.window, &other.scope) == (limit.max.unit(), limit.window, &limit.scope)
         };
@@ -101,12 +101,16 @@ fn limits(fields: &mut Fields) -> Result<Option<Vec<TenantLimit>>, Problem> {
     Ok(Some(limits))
 }
 
-fn limit(path: &str, value: Value) -> Result<TenantLimit, Problem> {
+fn limit(path: &str, value: Value, catalog: &Catalog) -> Result<TenantLimit, Problem> {
     let mut fields = Fields::of(path, value)?;
     let max = amount(path, &mut fields)?;
     let per = fields.text("per")?;
-    let scope = scope(path, &mut fields)?;
+    let scope = scope(path, &mut fields, catalog)?;
     fields.end()?;
+    if max == Amount::Concurrency(Count(0)) {
+        let must = "must be at least 1: 0 would refuse every request";
+        return Err(Problem::invalid(Some(&format!("{path}.concurrency")), must));
+    }
     let wrong = |must: &str| Problem::invalid(Some(&format!("{path}.per")), must);
     let window = match (max.unit(), per) {
         (Unit::Concurrency, None) => Window::Total,
@@ -148,8 +152,15 @@ fn money(path: &str, fields: &mut Fields) -> Result<Option<Money>, Problem> {
     })
 }
 
-fn scope(path: &str, fields: &mut Fields) -> Result<Scope, Problem> {
-    let model = fields.text("model")?.map(|name| Scope::Model(name.into()));
+fn scope(path: &str, fields: &mut Fields, catalog: &Catalog) -> Result<Scope, Problem> {
+    let model = fields.text("model")?;
+    if model.as_ref().is_some_and(|name| !catalog.models.contains_key(&**name)) {
+        return Err(Problem::invalid(
+            Some(&format!("{path}.model")),
+            "names no model; GET /v1/models lists them",
+        ));
+    }
+    let model = model.map(|name| Scope::Model(name.into()));
     let tag = fields.text("tag")?.map(|name| Scope::Tag(name.into()));
     let each = match fields.text("each")?.as_deref() {
         None => None,

@@ -31,7 +31,7 @@ pub(super) fn key(key: &Listed, now: Timestamp) -> Value {
     })
 }
 
-pub(super) fn account(terms: &Terms, from: Source, standing: Option<Vec<Line>>) -> Value {
+pub(super) fn account(terms: &Terms, from: Source, standing: Option<&[Line]>) -> Value {
     json!({
         "object": "account",
         "path": terms.account.as_str(),
@@ -39,9 +39,13 @@ pub(super) fn account(terms: &Terms, from: Source, standing: Option<Vec<Line>>) 
         "limits": terms.limits,
         "time_zone": terms.zone.name(),
         "warn_at": terms.warn_at.get(),
-        // Those of the accounts above it are in it: they hold for it too.
-        "standing": standing.map(|lines| lines.iter().map(pages::limit).collect::<Vec<_>>()),
+        "standing": self::standing(standing),
     })
+}
+
+/// Those of the accounts above it are in it: they hold for it too.
+pub(super) fn standing(lines: Option<&[Line]>) -> Value {
+    json!(lines.map(|lines| lines.iter().map(pages::limit).collect::<Vec<_>>()))
 }
 
 fn source(source: Source) -> &'static str {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::chat::{Message, Part, Request, Role, Sampling, Tool, ToolCall};
 use crate::http::error::Problem;
-use crate::http::fields::Fields;
+use crate::http::fields::{Fields, MISSING};
 
 use super::signed;
 
@@ -132,9 +132,10 @@ fn tool(at: usize, declaration: Value) -> Result<Tool, Problem> {
 }
 
 fn messages(fields: &mut Fields) -> Result<Vec<Message>, Problem> {
-    let list = fields.list("messages")?.unwrap_or_default();
+    let wrong = || Problem::invalid(Some("messages"), "must be a list with at least one message");
+    let list = fields.list("messages")?.ok_or_else(|| wrong().code(MISSING))?;
     if list.is_empty() {
-        return Err(Problem::invalid(Some("messages"), "must be a list with at least one message"));
+        return Err(wrong());
     }
     list.into_iter().enumerate().map(|(at, value)| message(&format!("messages[{at}]"), value)).collect()
 }

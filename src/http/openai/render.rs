@@ -182,7 +182,8 @@ fn phases(receipt: &Receipt, choice: &Settled) -> Map<String, Value> {
 fn other(receipt: &Receipt) -> Value {
     let again = receipt.choices.iter().skip(1).map(|choice| choice.spent.prompt).sum::<Tokens>();
     let each = |spent: &Spent| spent.prompt_again + spent.other;
-    let tokens = receipt.choices.iter().map(|choice| each(&choice.spent)).sum::<Tokens>() + again;
+    let each = receipt.choices.iter().map(|choice| each(&choice.spent)).sum::<Tokens>();
+    let tokens = each + again + receipt.given_up;
     let attempts: u32 = receipt.choices.iter().map(|choice| choice.spent.other_attempts).sum();
     json!({ "attempts": attempts + receipt.attempts, "tokens": tokens })
 }

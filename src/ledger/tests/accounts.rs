@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::ledger::{About, AccountId, Accounts, Amounts, Entry, How, LedgerError, Refused};
+use crate::ledger::{About, AccountId, Accounts, Amounts, Closed, Entry, How, LedgerError, Refused};
 use crate::tenant::TenantLimit;
 use crate::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 
@@ -48,6 +48,7 @@ fn a_refusal_names_the_limit_and_leaves_nothing_set_aside() {
     assert_eq!(accounts.open(), 1);
 }
 
+/// LB-04
 #[test]
 fn what_was_not_used_is_free_at_once() {
     let mut accounts = accounts(&[money(Window::Total, 100)]);
@@ -61,6 +62,7 @@ fn what_was_not_used_is_free_at_once() {
     assert_eq!((left.amount, left.resets_at), (Money(70), None));
 }
 
+/// LB-03
 #[test]
 fn an_overrun_is_posted_whole_and_the_next_request_sees_it() {
     let mut accounts = accounts(&[money(Window::Total, 100)]);
@@ -74,6 +76,7 @@ fn an_overrun_is_posted_whole_and_the_next_request_sees_it() {
     accounts.reserve(claim(0, 9)).unwrap();
 }
 
+/// LB-11
 #[test]
 fn a_request_is_charged_to_the_window_of_its_admission() {
     let mut accounts = accounts(&[money(Window::Minute, 100), money(Window::Hour, 1000)]);
@@ -105,15 +108,30 @@ fn a_clock_that_is_set_back_opens_no_window_twice() {
     shortfall(accounts.reserve(claim(1, 0)));
 }
 
+/// LB-05: in whichever order reservations are settled, voided and given up, the first result stands.
 #[test]
 fn the_second_resolution_does_nothing() {
-    let mut accounts = accounts(&[money(Window::Total, 100)]);
-    let id = reserve(&mut accounts, 60, 0);
-    assert!(accounts.void(id, NOW).is_some());
-    assert_eq!(accounts.settle(id, Amounts::ZERO, detail(), NOW), None);
-    assert_eq!(accounts.void(id, NOW), None);
-    assert_eq!(accounts.extend(id, worst(1, 0), None), Err(Refused::Expired(id).into()));
-    check(&accounts, NOW, &[(0, 0)]);
+    type Resolve = fn(&mut Accounts, RequestId, u64) -> Option<Closed>;
+    let ways: [(Resolve, u64); 3] = [
+        (
+            |all, id, nanos| all.settle(id, Amounts { money: Money(nanos), ..Amounts::ZERO }, detail(), NOW),
+            20,
+        ),
+        (|all, id, _| all.void(id, NOW), 0),
+        (|all, id, _| all.abandon(id, NOW), 60),
+    ];
+    for (first, spent) in ways {
+        for (second, _) in ways {
+            let mut accounts = accounts(&[money(Window::Total, 100)]);
+            let id = reserve(&mut accounts, 60, 0);
+            accounts.dispatch(id).unwrap();
+            accounts.dispatched(id).unwrap();
+            assert_eq!(first(&mut accounts, id, 20).unwrap().spent.money, Money(spent));
+            assert_eq!(second(&mut accounts, id, 30), None);
+            assert_eq!(accounts.extend(id, worst(1, 0), None), Err(Refused::Expired(id).into()));
+            check(&accounts, NOW, &[(spent, 0)]);
+        }
+    }
 }
 
 #[test]

@@ -1,11 +1,17 @@
 //! A journal that fails, stalls, or goes away; and what a restart finds.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ledger::{Journal, Ledger, LedgerError, MemoryJournal, Reservation, Settings};
+use futures_util::FutureExt;
+
+use crate::ledger::{
+    Claim, Closed, IfAbandoned, Journal, Ledger, LedgerError, MemoryJournal, Observer, Reservation, Settings,
+    Warning,
+};
 use crate::tasks::Tasks;
-use crate::units::{Money, Tokens};
+use crate::units::{Money, Tokens, Window};
 
 use super::scripted::{Fault, Scripted};
 use super::{balance, claim, detail, open, worst};
@@ -29,11 +35,53 @@ async fn check_settled(faults: &[Fault]) {
     ledger.reserve(claim(60, 0)).unwrap().dispatch().await.unwrap();
 }
 
+/// CR-12: a journal that panics included.
 #[tokio::test(start_paused = true)]
 async fn a_settlement_is_tried_until_it_is_journalled() {
     check_settled(&[Fault::Before; 7]).await;
     check_settled(&[Fault::After, Fault::Before, Fault::After]).await;
     check_settled(&[Fault::Panic]).await;
+}
+
+/// Someone who watches and fails at it.
+struct Clumsy;
+
+impl Observer for Clumsy {
+    fn committed(&self, _: usize, _: Duration) {
+        panic!("a mistake")
+    }
+
+    fn warned(&self, _: &Warning) {
+        panic!("a mistake")
+    }
+
+    fn resolved(&self, _: &Closed) {
+        panic!("a mistake")
+    }
+}
+
+/// CR-12: also where the guard is dropped because of another panic.
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_panics_stops_neither_writer_nor_settlement() {
+    let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
+    let terms = [super::terms("key", &[super::money(Window::Total, 100)])];
+    let settings = Settings::default();
+    let ledger =
+        Ledger::open(&tasks, journal.clone(), Arc::new(Clumsy), settings, &terms, super::NOW).await.unwrap();
+    let mut reservation = ledger.reserve(claim(90, 0)).unwrap();
+    reservation.dispatch().await.unwrap();
+    assert!(reservation.settle(Money(25), Tokens(0), detail()).journalled(PATIENCE).await.journalled);
+    let mut reservation = ledger.reserve(claim(30, 0)).unwrap();
+    reservation.dispatch().await.unwrap();
+    let flight = async move {
+        let _reservation = reservation;
+        panic!("another mistake")
+    };
+    assert!(AssertUnwindSafe(flight).catch_unwind().await.is_err());
+    assert_eq!(balance(&ledger), (55, 0));
+    drop(ledger);
+    assert!(tasks.drain(PATIENCE).await);
+    assert_eq!(journal.balances().await.unwrap()[0].spent.money, Money(55));
 }
 
 /// A dispatch whose commit fails: the caller is told, and nothing stays reserved.
@@ -127,6 +175,7 @@ async fn shutdown_waits_for_what_was_dispatched_and_writes_all_of_it() {
     assert_eq!(late.dispatch().await, Err(LedgerError::Closed));
 }
 
+/// CR-02, CR-03
 #[tokio::test(start_paused = true)]
 async fn after_a_crash_what_was_settled_is_there_and_what_was_not_is_posted_whole() {
     let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));
@@ -146,4 +195,28 @@ async fn after_a_crash_what_was_settled_is_there_and_what_was_not_is_posted_whol
     assert!(restarted.reserve(claim(66, 0)).is_err());
     let again = open(&tasks, journal, 100).await;
     assert_eq!(balance(&again), (35, 0), "what was posted at one start is not posted at the next");
+}
+
+/// CR-03: where the upstream stops its bill with us, the last checkpoint is posted; before there is one, all of it: what
+/// was dispatched is never let go of silently.
+#[tokio::test(start_paused = true)]
+async fn after_a_crash_what_was_noted_last_is_posted_of_what_stops_its_bill() {
+    let (tasks, journal) = (Tasks::default(), Arc::new(MemoryJournal::default()));
+    let ledger = open(&tasks, journal.clone(), 200).await;
+    for noted in [Some(17), None] {
+        let claim = Claim { if_abandoned: IfAbandoned::PostMetered, ..claim(60, 0) };
+        let mut running = ledger.reserve(claim).unwrap();
+        running.dispatch().await.unwrap();
+        for nanos in noted.into_iter().flat_map(|last| [3, last]) {
+            running.meter(Money(nanos), Tokens(0));
+        }
+        std::mem::forget(running);
+    }
+    // What is committed later shows that all before it was.
+    let mut last = ledger.reserve(claim(1, 0)).unwrap();
+    last.dispatch().await.unwrap();
+    assert!(last.void().journalled(PATIENCE).await.journalled);
+    let restarted = open(&tasks, journal.clone(), 200).await;
+    assert_eq!(balance(&restarted), (17 + 60, 0));
+    assert_eq!(journal.unresolved().await.unwrap(), []);
 }

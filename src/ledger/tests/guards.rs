@@ -41,6 +41,7 @@ async fn a_settled_reservation_costs_what_was_used() {
     check(&tasks, &journal, ledger, 30).await;
 }
 
+/// LB-03: also in the journal.
 #[tokio::test(start_paused = true)]
 async fn a_bill_beyond_the_reservation_is_posted_whole() {
     let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
@@ -51,6 +52,7 @@ async fn a_bill_beyond_the_reservation_is_posted_whole() {
     check(&tasks, &journal, ledger, 120).await;
 }
 
+/// CR-02: what is reserved in memory and never dispatched is in no book.
 #[tokio::test(start_paused = true)]
 async fn what_was_never_dispatched_leaves_no_trace() {
     let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));
@@ -133,6 +135,7 @@ async fn an_extension_that_does_not_fit_is_refused_and_the_reservation_stands() 
     check(&tasks, &journal, ledger, 100).await;
 }
 
+/// LB-05: the first result stands, and the receipt speaks of it.
 #[tokio::test(start_paused = true)]
 async fn settling_what_has_expired_changes_nothing() {
     let (tasks, journal) = (Tasks::default(), Scripted::failing(&[]));

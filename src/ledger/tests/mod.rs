@@ -2,14 +2,25 @@
 
 mod accounts;
 mod concurrency;
+#[cfg(not(feature = "shuttle"))]
+mod door;
 mod faults;
 mod guards;
+#[cfg(not(feature = "shuttle"))]
+mod leases;
 pub(crate) mod model;
 mod scripted;
 mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle;
+#[cfg(not(feature = "shuttle"))]
+mod storms;
 mod tree;
+#[cfg(not(feature = "shuttle"))]
+mod vault;
+mod warnings;
+#[cfg(not(feature = "shuttle"))]
+mod world;
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::ledger::lease::{Balance, Purse};
-use crate::ledger::share::{Item, Verdict, Want, decide};
+use crate::ledger::share::{Decision, Item, Verdict, Want, decide};
 use crate::ledger::{Accounts, Amounts, Claim, IfAbandoned, Need, Refused};
 use crate::units::{Count, RequestId, Timestamp};
 
@@ -82,13 +82,16 @@ impl World {
         let machine = &mut self.machines[on];
         let items: Vec<Item> = purses
             .iter()
-            .map(|(purse, max)| Item { used: machine.freeze(purse, keeps.unwrap_or(0)), max: *max, keeps })
+            .map(|(purse, max)| {
+                let used = machine.freeze(purse, keeps.unwrap_or(0)).unwrap_or(0);
+                Item { used, max: *max, keeps }
+            })
             .collect();
         for (purse, max) in purses {
             self.bank.entry(purse.clone()).or_default().max = *max;
         }
         let balances: Vec<Balance> = purses.iter().map(|(purse, _)| self.balance(purse, on)).collect();
-        let (orders, verdicts) = decide(&items, want, &balances);
+        let Decision { orders, verdicts, .. } = decide(&items, want, &balances);
         for ((purse, _), order) in purses.iter().zip(orders) {
             self.bank.get_mut(purse).unwrap().slices[on] = order.slice;
             let balance = self.balance(purse, on);
@@ -186,7 +189,7 @@ impl World {
             }
         }
         for (purse, handed) in &mut self.bank {
-            let used = self.machines[on].freeze(purse, 0);
+            let used = self.machines[on].freeze(purse, 0).unwrap_or(0);
             handed.used_by_the_dead += used.min(handed.slices[on]);
             handed.slices[on] = 0;
         }

@@ -1,7 +1,7 @@
 //! Accounts above keys, and limits on some of their requests.
 
-use crate::ledger::{About, AccountId, Accounts, Amounts, Claim, Refused, Warning};
-use crate::tenant::{Percent, Scope, TenantLimit, Terms};
+use crate::ledger::{About, AccountId, Accounts, Amounts, Claim, Refused};
+use crate::tenant::{Scope, TenantLimit, Terms};
 use crate::units::{Amount, Count, Money, RequestId, Window};
 
 use super::{NOW, claim_of, detail, money, terms, thinking, worst};
@@ -138,23 +138,6 @@ fn a_request_that_moves_to_another_model_moves_under_its_limits() {
     let left = accounts.allowance(&AccountId::new("key"), &About::default(), NOW);
     let left: Vec<_> = left.models.values().map(|purse| purse.money.as_ref().unwrap().amount.0).collect();
     assert_eq!((left, accounts.reserved().money.0), (vec![10, 0], 12));
-}
-
-#[test]
-fn a_limit_is_announced_once_before_it_refuses() {
-    let half = Percent::try_from(50).unwrap();
-    let key =
-        Terms { warn_at: half, ..terms("key", &[money(Window::Minute, 100), thinking(Window::Day, 1000)]) };
-    let mut accounts = accounts(&[key]);
-    let mut reserve = |nanos, now| -> Vec<String> {
-        let warnings = accounts.reserve(claim_of("key", nanos, 1, now)).unwrap();
-        warnings.iter().map(|Warning { line, .. }| format!("{} {}", line.limit, line.left.number())).collect()
-    };
-    assert_eq!(reserve(49, NOW), [""; 0]);
-    assert_eq!(reserve(1, NOW), ["key money minute 0.00000005"]);
-    assert_eq!(reserve(1, NOW), [""; 0]);
-    let later = NOW + std::time::Duration::from_secs(60);
-    assert_eq!(reserve(50, later), ["key money minute 0.00000005"]);
 }
 
 #[test]

@@ -3,21 +3,29 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::stream::{BoxStream, unfold};
+use futures_util::{FutureExt, StreamExt};
 use sqlx::{Postgres as Server, Row, Transaction};
 
-use crate::ledger::{AccountId, Balance, Bank, Change, Decide, Epoch, JournalError, Lease, News, Purse};
+use crate::ledger::{
+    AccountId, Balance, Bank, Change, Decide, Epoch, JournalError, Lease, News, Opening, Purse, Traded,
+};
 use crate::units::Timestamp;
 
 use super::Postgres;
 use super::burial::{bury, clock, dead, forget, own};
-use super::changes::{Changes, recall};
+use super::changes::recall;
 use super::journal::{PostgresJournal, is_alive};
-use super::purses::{change, changed, create, lock};
+use super::opening::{before, create};
+use super::purses::{change, changed, lock};
 
 /// Transactions are committed in another order than they look at the clock; so much earlier is looked again.
 const OVERLAP_MICROS: i64 = 10_000_000;
+
+/// Many years may have to be summed up, and who made the same purse at the same time is waited for.
+const PATIENTLY: &str =
+    "SELECT set_config('statement_timeout', '10min', TRUE), set_config('lock_timeout', '10min', TRUE)";
 
 /// The bank of a database.
 #[derive(Debug, Clone)]
@@ -37,8 +45,8 @@ impl PostgresBank {
         let statement = "\
             INSERT INTO replicas (name, expires_at) \
             VALUES ('pid ' || $1 || ' ' || coalesce(host(inet_client_addr()), 'here'), \
-                    clock_timestamp() + $2 * interval '1 millisecond') \
-            RETURNING epoch, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
+                    bank_clock() + $2 * interval '1 millisecond') \
+            RETURNING epoch, floor(extract(epoch FROM bank_clock()) * 1000)::bigint AS now";
         let name = std::process::id().to_string();
         let row = sqlx::query(statement).bind(name).bind(self.lasts()).fetch_one(&self.0.pool).await?;
         Ok((Epoch(row.try_get("epoch")?), Timestamp(row.try_get("now")?)))
@@ -76,9 +84,9 @@ impl PostgresBank {
     /// Nothing, where the life is over.
     async fn go_on(&self, epoch: Epoch) -> Result<Option<News>, sqlx::Error> {
         let statement = "\
-            UPDATE replicas SET expires_at = clock_timestamp() + $2 * interval '1 millisecond' \
+            UPDATE replicas SET expires_at = bank_clock() + $2 * interval '1 millisecond' \
             WHERE epoch = $1 AND NOT is_over \
-            RETURNING floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, \
+            RETURNING floor(extract(epoch FROM bank_clock()) * 1000000)::bigint AS now, \
                       (SELECT count(*) FROM replicas WHERE NOT is_over) AS replicas";
         let row =
             sqlx::query(statement).bind(epoch.0).bind(self.lasts()).fetch_optional(&self.0.pool).await?;
@@ -98,31 +106,39 @@ impl PostgresBank {
         epoch: Epoch,
         purses: &[Purse],
         decide: Decide<'_>,
-    ) -> Result<Option<Vec<Balance>>, sqlx::Error> {
-        loop {
-            let mut transaction = self.begin().await?;
-            if !is_alive(&mut transaction, epoch).await? {
-                return Ok(None);
-            }
-            let locked = lock(&mut transaction, epoch, purses).await?;
-            if locked.len() < purses.len() {
-                // With nothing locked, since it waits for burials, and those wait for purses.
-                transaction.rollback().await?;
-                let mut transaction = self.begin().await?;
-                create(&mut transaction, purses).await?;
-                transaction.commit().await?;
-                continue;
-            }
-            let stand: Vec<Balance> = locked.iter().map(|one| one.balance).collect();
-            let orders = decide(&stand);
-            let balances = change(&mut transaction, epoch, &locked, &orders).await?;
-            let recalled = purses.iter().zip(&orders).filter(|(_, order)| order.recalls);
-            let mut accounts: Vec<&AccountId> = recalled.map(|(purse, _)| &purse.account).collect();
-            accounts.dedup();
-            recall(&mut transaction, epoch, accounts.into_iter()).await?;
-            transaction.commit().await?;
-            return Ok(Some(balances));
+    ) -> Result<Option<Traded>, sqlx::Error> {
+        let mut transaction = self.begin().await?;
+        if !is_alive(&mut transaction, epoch).await? {
+            return Ok(None);
         }
+        let locked = match lock(&mut transaction, epoch, purses).await? {
+            Ok(locked) => locked,
+            Err(missing) => return Ok(Some(Traded::Missing(missing))),
+        };
+        let stand: Vec<Balance> = locked.iter().map(|one| one.balance).collect();
+        let orders = decide(&stand);
+        let balances = change(&mut transaction, epoch, &locked, &orders).await?;
+        let recalled = purses.iter().zip(&orders).filter(|(_, order)| order.recalls);
+        let mut accounts: Vec<&AccountId> = recalled.map(|(purse, _)| &purse.account).collect();
+        accounts.dedup();
+        recall(&mut transaction, epoch, accounts.into_iter()).await?;
+        transaction.commit().await?;
+        Ok(Some(Traded::Balances(balances)))
+    }
+
+    /// Nothing, where the life is over.
+    async fn open_all(&self, epoch: Epoch, openings: &[Opening]) -> Result<Option<Vec<u64>>, sqlx::Error> {
+        let mut transaction = self.begin().await?;
+        sqlx::query(PATIENTLY).execute(&mut *transaction).await?;
+        // With no purse locked, since it waits for burials, and those wait for purses.
+        create(&mut transaction, openings).await?;
+        transaction.commit().await?;
+        let mut transaction = self.begin().await?;
+        sqlx::query(PATIENTLY).execute(&mut *transaction).await?;
+        let before = before(&mut transaction, epoch, openings).await?;
+        let goes_on = is_alive(&mut transaction, epoch).await?;
+        transaction.commit().await?;
+        Ok(goes_on.then_some(before))
     }
 
     fn told<T>(&self, told: Result<Option<T>, sqlx::Error>) -> Result<T, JournalError> {
@@ -155,7 +171,7 @@ impl Bank for PostgresBank {
         epoch: Epoch,
         purses: &'a [Purse],
         decide: Decide<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Balance>, JournalError>> {
+    ) -> BoxFuture<'a, Result<Traded, JournalError>> {
         async move { self.told(self.trade(epoch, purses, decide).await) }.boxed()
     }
 
@@ -167,14 +183,15 @@ impl Bank for PostgresBank {
         async move { self.end(epoch).await.map_err(|source| self.0.failed(source)) }.boxed()
     }
 
-    fn changed(&self, epoch: Epoch) -> BoxFuture<'_, Change> {
-        async move {
-            let mut changes = self.0.changes.lock().await;
-            if !changes.as_ref().is_some_and(|changes| changes.is_of(epoch)) {
-                *changes = None;
-            }
-            changes.get_or_insert_with(|| Changes::of(self.0.pool.clone(), epoch)).next().await
-        }
-        .boxed()
+    fn open<'a>(
+        &'a self,
+        epoch: Epoch,
+        openings: &'a [Opening],
+    ) -> BoxFuture<'a, Result<Vec<u64>, JournalError>> {
+        async move { self.told(self.open_all(epoch, openings).await) }.boxed()
+    }
+
+    fn changes(&self) -> BoxStream<'static, Change> {
+        unfold(self.0.listen(), async |mut changes| Some((changes.next().await, changes))).boxed()
     }
 }

@@ -11,7 +11,7 @@ use super::rows::{UNRESOLVED, dispatched};
 /// One whose lease has run out. Nobody else buries it meanwhile, and its own transactions have ended.
 pub(super) async fn dead(connection: &mut PgConnection) -> Result<Option<Epoch>, sqlx::Error> {
     let statement = "\
-        SELECT epoch FROM replicas WHERE NOT is_over AND expires_at < clock_timestamp() \
+        SELECT epoch FROM replicas WHERE NOT is_over AND expires_at < bank_clock() \
         ORDER BY epoch LIMIT 1 FOR UPDATE SKIP LOCKED";
     Ok(sqlx::query_scalar(statement).fetch_optional(connection).await?.map(Epoch))
 }
@@ -65,7 +65,7 @@ async fn give_back(connection: &mut PgConnection, epoch: Epoch, now: Timestamp) 
                      WHEN 'user' THEN coalesce(u.end_user, '') = p.name ELSE u.tag = p.name END \
             WHERE s.epoch = $1 GROUP BY 1, 2), \
         gone AS (DELETE FROM slices WHERE epoch = $1) \
-        UPDATE purses p SET granted = greatest(0, p.granted - u.amount + u.used), changed_at = clock_timestamp() \
+        UPDATE purses p SET granted = greatest(0, p.granted - u.amount + u.used), changed_at = bank_clock() \
         FROM used u WHERE p.id = u.purse";
     sqlx::query(give_back).bind(epoch.0).execute(connection).await.map(drop)
 }
@@ -79,7 +79,7 @@ pub(super) async fn forget(connection: &mut PgConnection, now: Timestamp) -> Res
 
 /// The database's clock.
 pub(super) async fn clock(connection: &mut PgConnection) -> Result<Timestamp, sqlx::Error> {
-    let statement = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
+    let statement = "SELECT floor(extract(epoch FROM bank_clock()) * 1000)::bigint AS now";
     let row = sqlx::query(statement).fetch_one(connection).await?;
     Ok(Timestamp(row.try_get("now")?))
 }

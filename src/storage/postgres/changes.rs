@@ -19,32 +19,22 @@ const AGAIN: Duration = Duration::from_millis(200);
 pub struct Changes {
     pool: PgPool,
     listener: Option<PgListener>,
-    /// Its own recalls are nothing to a replica.
-    own: Option<Epoch>,
 }
 
 impl Postgres {
     /// Listens for changes: of terms and keys, and recalls.
     pub fn listen(&self) -> Changes {
-        Changes { pool: self.pool.clone(), listener: None, own: None }
+        Changes { pool: self.pool.clone(), listener: None }
     }
 
     /// Lets everybody know of a change who listens.
     pub async fn notify(&self, change: &Change) -> Result<(), crate::ledger::JournalError> {
-        let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(message(change, Epoch(0)));
+        let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(message(change));
         sent.execute(&self.pool).await.map(drop).map_err(|source| self.failed(source))
     }
 }
 
 impl Changes {
-    pub(super) fn of(pool: PgPool, own: Epoch) -> Changes {
-        Changes { pool, listener: None, own: Some(own) }
-    }
-
-    pub(super) fn is_of(&self, epoch: Epoch) -> bool {
-        self.own == Some(epoch)
-    }
-
     /// The next one. May be dropped and called again; where the connection was lost, something may have been missed,
     /// which is told once it is there again.
     pub async fn next(&mut self) -> Change {
@@ -58,9 +48,7 @@ impl Changes {
             };
             match listener.try_recv().await {
                 Ok(Some(notification)) => {
-                    if let Some(change) = read(notification.payload(), self.own) {
-                        return change;
-                    }
+                    return read(notification.payload());
                 }
                 Ok(None) | Err(_) => self.listener = None,
             }
@@ -77,34 +65,32 @@ impl Changes {
 }
 
 /// How a change is written.
-fn message(change: &Change, from: Epoch) -> String {
+fn message(change: &Change) -> String {
     match change {
-        Change::Recall(account) => format!("recall {} {account}", from.0),
+        Change::Recall { account, by } => format!("recall {} {account}", by.0),
         Change::Terms => "terms".to_owned(),
         Change::Keys => "keys".to_owned(),
         Change::Unknown => "unknown".to_owned(),
     }
 }
 
-/// Nothing, where it is not for us.
-fn read(message: &str, own: Option<Epoch>) -> Option<Change> {
-    match message.split_once(' ') {
-        None => match message {
-            "terms" => Some(Change::Terms),
-            "keys" => Some(Change::Keys),
-            _ => Some(Change::Unknown),
-        },
-        Some((_, rest)) => {
-            let (from, account) = rest.split_once(' ')?;
-            let from = Epoch(from.parse().ok()?);
-            (own != Some(from)).then(|| Change::Recall(AccountId::new(account)))
-        }
+/// What nobody here understands may be anything.
+fn read(message: &str) -> Change {
+    match message {
+        "terms" => Change::Terms,
+        "keys" => Change::Keys,
+        message => recalled(message).unwrap_or(Change::Unknown),
     }
+}
+
+fn recalled(message: &str) -> Option<Change> {
+    let (by, account) = message.strip_prefix("recall ")?.split_once(' ')?;
+    Some(Change::Recall { account: AccountId::new(account), by: Epoch(by.parse().ok()?) })
 }
 
 /// Lets everybody know with the transaction that keys or terms have changed: it is heard when that is committed.
 pub(super) async fn keys_changed(connection: &mut sqlx::PgConnection) -> Result<(), sqlx::Error> {
-    let message = message(&Change::Keys, Epoch(0));
+    let message = message(&Change::Keys);
     let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(message);
     sent.execute(connection).await.map(drop)
 }
@@ -112,11 +98,11 @@ pub(super) async fn keys_changed(connection: &mut sqlx::PgConnection) -> Result<
 /// Sends recalls with the transaction: they are heard when it is committed.
 pub(super) async fn recall(
     connection: &mut sqlx::PgConnection,
-    from: Epoch,
+    by: Epoch,
     accounts: impl Iterator<Item = &AccountId>,
 ) -> Result<(), sqlx::Error> {
     let messages: Vec<String> =
-        accounts.map(|account| message(&Change::Recall(account.clone()), from)).collect();
+        accounts.map(|account| message(&Change::Recall { account: account.clone(), by })).collect();
     if messages.is_empty() {
         return Ok(());
     }

@@ -6,15 +6,15 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::PgConnection;
 
-use crate::ledger::{Dispatched, Entry, Epoch, Journal, JournalError, Spent, Usage, UsageQuery};
+use crate::ledger::{Dispatched, Entry, Epoch, Journal, JournalError, Seal, Spent, Usage, UsageQuery};
 use crate::units::Timestamp;
 
 use super::Postgres;
 use super::rows::{
-    BALANCES, SPENT, UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered,
-    insert_resolved, spent,
+    UNRESOLVED, UNRESOLVED_OF_ALL, dispatched, insert_dispatched, insert_extended, insert_metered,
+    insert_resolved,
 };
-use super::usage::usage;
+use super::{seals, sums};
 
 /// The journal in a PostgreSQL database, as one replica writes it.
 #[derive(Debug)]
@@ -32,6 +32,13 @@ impl PostgresJournal {
     /// The same, for one life of a replica. When that is over, nothing can be appended any more.
     pub(super) fn of(database: Arc<Postgres>, epoch: Epoch) -> PostgresJournal {
         PostgresJournal { database, epoch: Some(epoch.0) }
+    }
+
+    /// The dispatched reservations of all replicas that are not resolved.
+    pub(in crate::storage) async fn unresolved_of_all(&self) -> Result<Vec<Dispatched>, JournalError> {
+        let rows = sqlx::query(UNRESOLVED_OF_ALL).fetch_all(&self.database.pool).await;
+        let read = rows.and_then(|rows| rows.iter().map(dispatched).collect());
+        read.map_err(|source| self.database.failed(source))
     }
 
     async fn insert(&self, entries: &[Entry]) -> Result<(), JournalError> {
@@ -93,26 +100,48 @@ impl Journal for PostgresJournal {
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         async move {
-            let rows = sqlx::query(SPENT).bind(since.0).fetch_all(&self.database.pool).await;
-            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
-            read.map_err(|source| self.database.failed(source))
+            let read = async { sums::since(&mut *self.database.pool.acquire().await?, since).await };
+            read.await.map_err(|source| self.database.failed(source))
+        }
+        .boxed()
+    }
+
+    fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
+        async move {
+            let read = async { sums::between(&mut *self.database.pool.acquire().await?, moments).await };
+            read.await.map_err(|source| self.database.failed(source))
         }
         .boxed()
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         async move {
-            let rows = sqlx::query(BALANCES).fetch_all(&self.database.pool).await;
-            let read = rows.and_then(|rows| rows.iter().map(spent).collect());
-            read.map_err(|source| self.database.failed(source))
+            let read = async { sums::balances(&mut *self.database.pool.acquire().await?).await };
+            read.await.map_err(|source| self.database.failed(source))
+        }
+        .boxed()
+    }
+
+    fn seal(&self, now: Timestamp) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        async move {
+            let read = async { seals::seal(&mut *self.database.pool.acquire().await?, now).await };
+            read.await.map_err(|source| self.database.failed(source))
+        }
+        .boxed()
+    }
+
+    fn sealed(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
+        async move {
+            let read = async { seals::last(&mut *self.database.pool.acquire().await?).await };
+            read.await.map_err(|source| self.database.failed(source))
         }
         .boxed()
     }
 
     fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<Usage>, JournalError>> {
         async move {
-            let used = usage(&self.database.pool, query).await;
-            used.map_err(|source| self.database.failed(source))
+            let read = async { sums::usage(&mut *self.database.pool.acquire().await?, query).await };
+            read.await.map_err(|source| self.database.failed(source))
         }
         .boxed()
     }

@@ -10,11 +10,8 @@ use sqlx::postgres::PgRow;
 use crate::storage::keys::key_statements;
 use crate::tenant::{Change, KeyStore, KeyStoreError, Version};
 
-use super::Postgres;
 use super::changes::keys_changed;
-
-/// Every statement of it sees the same.
-const ONE_MOMENT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+use super::{ONE_MOMENT, Postgres};
 
 key_statements!(PgConnection, PgRow);
 

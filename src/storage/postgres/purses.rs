@@ -15,46 +15,46 @@ pub(super) struct Locked {
 }
 
 /// The columns that name purses.
-struct Names<'p>(&'p [Purse]);
+pub(super) struct Names<'p>(pub(super) Vec<&'p Purse>);
 
 impl Names<'_> {
-    fn accounts(&self) -> Vec<String> {
+    pub(super) fn accounts(&self) -> Vec<String> {
         self.0.iter().map(|purse| clean(purse.account.as_str())).collect()
     }
-    fn facets(&self) -> Vec<&'static str> {
+    pub(super) fn facets(&self) -> Vec<&'static str> {
         self.0.iter().map(|purse| facet_words(&purse.facet).0).collect()
     }
-    fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         self.0.iter().map(|purse| clean(facet_words(&purse.facet).1)).collect()
     }
-    fn units(&self) -> Vec<&'static str> {
+    pub(super) fn units(&self) -> Vec<&'static str> {
         self.0.iter().map(|purse| purse.unit.word()).collect()
     }
-    fn periods(&self) -> Vec<String> {
+    pub(super) fn periods(&self) -> Vec<String> {
         self.0.iter().map(|purse| purse.window.to_string()).collect()
     }
-    fn begins(&self) -> Vec<i64> {
+    pub(super) fn begins(&self) -> Vec<i64> {
         self.0.iter().map(|purse| purse.begins.0).collect()
     }
-    fn ends(&self) -> Vec<Option<i64>> {
+    pub(super) fn ends(&self) -> Vec<Option<i64>> {
         self.0.iter().map(|purse| purse.ends.map(|end| end.0)).collect()
     }
 }
 
-/// Locks purses, always in the same order, so that nobody waits for each other; fewer come out where some are
+/// Locks purses, always in the same order, so that nobody waits for each other; or says at which places some are
 /// missing.
 pub(super) async fn lock(
     connection: &mut PgConnection,
     epoch: Epoch,
     purses: &[Purse],
-) -> Result<Vec<Locked>, sqlx::Error> {
+) -> Result<Result<Vec<Locked>, Vec<usize>>, sqlx::Error> {
     let statement = "\
         SELECT p.id, p.granted, w.place FROM purses p \
         JOIN UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) \
              WITH ORDINALITY AS w (account, facet, name, unit, period, begins, place) \
           USING (account, facet, name, unit, period, begins) \
         ORDER BY p.id FOR UPDATE OF p";
-    let names = Names(purses);
+    let names = Names(purses.iter().collect());
     let rows = sqlx::query(statement)
         .bind(names.accounts())
         .bind(names.facets())
@@ -71,11 +71,19 @@ pub(super) async fn lock(
         found.push((row.try_get::<i64, _>("place")?, Locked { id: row.try_get("id")?, balance }));
     }
     found.sort_by_key(|(place, _)| *place);
-    let mut locked: Vec<Locked> = found.into_iter().map(|(_, locked)| locked).collect();
-    if locked.len() == purses.len() {
-        read_slices(connection, epoch, &mut locked).await?;
+    let missing = missing(purses.len(), &found);
+    if !missing.is_empty() {
+        return Ok(Err(missing));
     }
-    Ok(locked)
+    let mut locked: Vec<Locked> = found.into_iter().map(|(_, locked)| locked).collect();
+    read_slices(connection, epoch, &mut locked).await?;
+    Ok(Ok(locked))
+}
+
+/// Places are counted from one.
+fn missing(size: usize, found: &[(i64, Locked)]) -> Vec<usize> {
+    let is_there = |at: usize| found.iter().any(|(place, _)| usize::try_from(*place) == Ok(at + 1));
+    if size == found.len() { Vec::new() } else { (0..size).filter(|at| !is_there(*at)).collect() }
 }
 
 /// A statement of its own: what it sees is what was committed when the locks were had.
@@ -89,7 +97,7 @@ async fn read_slices(
                coalesce(sum(s.amount) FILTER (WHERE s.epoch = $1), 0)::bigint AS slice, \
                coalesce(sum(s.amount) FILTER (WHERE s.epoch <> $1), 0)::bigint AS others, \
                coalesce(bool_or(s.epoch <> $1 AND s.amount > 0 AND s.trimmed_at < p.recalled_at \
-                                AND r.expires_at > clock_timestamp()), FALSE) AS is_awaited, \
+                                AND r.expires_at > bank_clock()), FALSE) AS is_awaited, \
                (SELECT count(*) FROM replicas WHERE NOT is_over) AS replicas \
         FROM UNNEST($2::bigint[]) WITH ORDINALITY AS w (id, place) \
         JOIN purses p ON p.id = w.id \
@@ -128,11 +136,11 @@ pub(super) async fn change(
                 AS o (purse, amount, granted, is_tight, recalls)), \
         cut AS ( \
             INSERT INTO slices (purse, epoch, amount, trimmed_at) \
-            SELECT purse, $1, amount, CASE WHEN is_tight THEN clock_timestamp() ELSE '-infinity' END FROM ordered \
+            SELECT purse, $1, amount, CASE WHEN is_tight THEN bank_clock() ELSE '-infinity' END FROM ordered \
             ON CONFLICT (purse, epoch) DO UPDATE \
             SET amount = EXCLUDED.amount, trimmed_at = greatest(slices.trimmed_at, EXCLUDED.trimmed_at)) \
-        UPDATE purses p SET granted = o.granted, changed_at = clock_timestamp(), \
-               recalled_at = CASE WHEN o.recalls THEN clock_timestamp() ELSE p.recalled_at END \
+        UPDATE purses p SET granted = o.granted, changed_at = bank_clock(), \
+               recalled_at = CASE WHEN o.recalls THEN bank_clock() ELSE p.recalled_at END \
         FROM ordered o WHERE p.id = o.purse";
     sqlx::query(statement)
         .bind(epoch.0)
@@ -144,57 +152,6 @@ pub(super) async fn change(
         .execute(connection)
         .await?;
     Ok(balances)
-}
-
-/// Makes purses where they are missing. What was used in their windows before, when there was no such limit yet, is
-/// granted from the start: to those who live, what they used, as their slices.
-pub(super) async fn create(connection: &mut PgConnection, purses: &[Purse]) -> Result<(), sqlx::Error> {
-    let statement = "\
-        INSERT INTO purses (account, facet, name, unit, period, begins, ends) \
-        SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[]) \
-        ORDER BY 1, 2, 4, 5, 6, 3 ON CONFLICT DO NOTHING RETURNING id";
-    let names = Names(purses);
-    let created: Vec<i64> = sqlx::query_scalar(statement)
-        .bind(names.accounts())
-        .bind(names.facets())
-        .bind(names.names())
-        .bind(names.units())
-        .bind(names.periods())
-        .bind(names.begins())
-        .bind(names.ends())
-        .fetch_all(&mut *connection)
-        .await?;
-    if created.is_empty() {
-        return Ok(());
-    }
-    // Nobody is buried between what is read and what is written.
-    sqlx::query("SELECT 1 FROM replicas WHERE NOT is_over ORDER BY epoch FOR KEY SHARE")
-        .fetch_all(&mut *connection)
-        .await?;
-    // Once one purse of a limit exists, nothing is used of it without a purse.
-    let statement = "\
-        WITH used AS ( \
-            SELECT p.id AS purse, u.epoch, r.epoch IS NOT NULL AS is_alive, sum(CASE p.unit \
-                WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
-                WHEN 'tool_calls' THEN u.tool_calls ELSE u.concurrency END)::bigint AS amount \
-            FROM purses p JOIN uses u \
-              ON (u.account = p.account OR starts_with(u.account, p.account || '/')) \
-             AND u.admitted_at >= p.begins AND (p.ends IS NULL OR u.admitted_at < p.ends) \
-             AND CASE p.facet WHEN 'whole' THEN TRUE WHEN 'model' THEN u.model = p.name \
-                     WHEN 'user' THEN coalesce(u.end_user, '') = p.name ELSE u.tag = p.name END \
-             AND u.admitted_at < coalesce( \
-                     (SELECT (extract(epoch FROM min(q.created_at)) * 1000)::bigint FROM purses q \
-                      WHERE (q.account, q.facet, q.unit, q.period, q.begins) \
-                          = (p.account, p.facet, p.unit, p.period, p.begins) AND NOT q.id = ANY($1) \
-                        AND p.facet = 'user'), \
-                     9223372036854775807) \
-            LEFT JOIN replicas r ON r.epoch = u.epoch AND NOT r.is_over \
-            WHERE p.id = ANY($1) GROUP BY 1, 2, 3), \
-        cut AS ( \
-            INSERT INTO slices (purse, epoch, amount) SELECT purse, epoch, amount FROM used WHERE is_alive) \
-        UPDATE purses p SET granted = total.amount \
-        FROM (SELECT purse, sum(amount)::bigint AS amount FROM used GROUP BY 1) total WHERE p.id = total.purse";
-    sqlx::query(statement).bind(created).execute(connection).await.map(drop)
 }
 
 /// Those that have changed since then and count still.

@@ -6,7 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::catalog::Prices;
-use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved, Spent};
+use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
 use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
 
 pub(super) async fn insert_dispatched(
@@ -142,8 +142,9 @@ pub(super) fn clean(text: &str) -> String {
     text.replace('\0', "\u{FFFD}")
 }
 
-/// Of one replica, or of those who share with nobody.
-pub(super) const UNRESOLVED: &str = "\
+macro_rules! unresolved {
+    ($of:literal) => {
+        concat!("\
     SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
            r.admitted_at, r.expires_at, \
            coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
@@ -156,9 +157,17 @@ pub(super) const UNRESOLVED: &str = "\
     LEFT JOIN LATERAL (SELECT sum(money) AS money, sum(thinking) AS thinking, sum(tool_calls) AS tool_calls \
                        FROM extensions WHERE reservation = r.id) e ON TRUE \
     LEFT JOIN LATERAL (SELECT * FROM meterings WHERE reservation = r.id ORDER BY step DESC LIMIT 1) m ON TRUE \
-    WHERE r.epoch IS NOT DISTINCT FROM $1 \
+    WHERE ", $of, " \
       AND NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = r.id) \
-    ORDER BY r.id";
+    ORDER BY r.id")
+    };
+}
+
+/// Of one replica, or of those who share with nobody.
+pub(super) const UNRESOLVED: &str = unresolved!("r.epoch IS NOT DISTINCT FROM $1");
+
+/// Of everybody.
+pub(super) const UNRESOLVED_OF_ALL: &str = unresolved!("TRUE");
 
 pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
     let (input, output): (Option<i64>, Option<i64>) =
@@ -177,36 +186,6 @@ pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
         metered: amounts(row, "metered_")?,
         admitted: Timestamp(row.try_get("admitted_at")?),
         expires: Timestamp(row.try_get("expires_at")?),
-    })
-}
-
-/// By the quarter of an hour in which a request was admitted, but no earlier than asked for.
-pub(super) const SPENT: &str = "\
-    SELECT account, model, end_user, tag, greatest($1, admitted_at - admitted_at % 900000) AS since, \
-           sum(money)::bigint AS money, sum(thinking)::bigint AS thinking, sum(tool_calls)::bigint AS tool_calls, \
-           count(*) FILTER (WHERE how <> 'voided') AS requests, sum(overrun_money)::bigint AS overrun, \
-           count(*) FILTER (WHERE how = 'settled') AS settled \
-    FROM resolutions WHERE admitted_at >= $1 GROUP BY 1, 2, 3, 4, 5 \
-    ORDER BY 1, 2 NULLS FIRST, 3 NULLS FIRST, 4 NULLS FIRST, 5";
-
-/// Over all time.
-pub(super) const BALANCES: &str = "\
-    SELECT account, model, end_user, tag, (-9223372036854775808)::bigint AS since, \
-           sum(money)::bigint AS money, sum(thinking)::bigint AS thinking, sum(tool_calls)::bigint AS tool_calls, \
-           count(*) FILTER (WHERE how <> 'voided') AS requests, sum(overrun_money)::bigint AS overrun, \
-           count(*) FILTER (WHERE how = 'settled') AS settled \
-    FROM resolutions GROUP BY 1, 2, 3, 4 \
-    ORDER BY 1, 2 NULLS FIRST, 3 NULLS FIRST, 4 NULLS FIRST";
-
-pub(super) fn spent(row: &PgRow) -> Result<Spent, sqlx::Error> {
-    let requests = Count(count(row.try_get("requests")?));
-    Ok(Spent {
-        account: AccountId::new(row.try_get::<&str, _>("account")?),
-        about: about(row)?,
-        since: Timestamp(row.try_get("since")?),
-        spent: Amounts { requests, ..amounts(row, "")?.unwrap_or_default() },
-        overrun: Money(count(row.try_get("overrun")?)),
-        settled: count(row.try_get("settled")?),
     })
 }
 

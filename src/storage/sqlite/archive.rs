@@ -7,28 +7,30 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
 use crate::ledger::{Record, Usage, UsageQuery};
-use crate::storage::StorageError;
-use crate::storage::file;
+use crate::storage::books::{Report, each, verify};
+use crate::storage::{StorageError, file};
 
-use super::records::records;
-use super::verify::{Report, verify};
-use super::{BUSY_MAX, MIGRATIONS, seals, sums};
+use super::{BUSY_MAX, MIGRATIONS, sums};
 
 /// A `SQLite` file that is read without its lock: whoever writes it goes on, and what is read is what was committed when
 /// the reading began.
 #[derive(Debug)]
-pub struct Archive {
+pub struct SqliteArchive {
     connection: SqliteConnection,
     path: PathBuf,
 }
 
-impl Archive {
+impl SqliteArchive {
     /// Opens a file whose tables are as this version has them.
     ///
     /// # Errors
     /// When it is not there, or is none of ours, or of another version.
-    pub async fn open(path: &Path) -> Result<Archive, StorageError> {
-        let mut archive = Archive::open_any_version(path).await?;
+    pub async fn open(path: &Path) -> Result<SqliteArchive, StorageError> {
+        let is_nothing = |file: std::fs::Metadata| file.is_file() && file.len() == 0;
+        if !path.exists() || path.metadata().is_ok_and(is_nothing) {
+            return Err(StorageError::NoBooks(path.to_owned()));
+        }
+        let mut archive = SqliteArchive::open_any_version(path).await?;
         let versions = archive.versions().await.map_err(|source| archive.open_error(source))?;
         let known: Vec<i64> = MIGRATIONS.iter().map(|(version, _, _)| *version).collect();
         if let Some(&version) = versions.iter().find(|version| !known.contains(version)) {
@@ -40,7 +42,7 @@ impl Archive {
         }
     }
 
-    pub(super) async fn open_any_version(path: &Path) -> Result<Archive, StorageError> {
+    pub(super) async fn open_any_version(path: &Path) -> Result<SqliteArchive, StorageError> {
         let opened = SqliteConnectOptions::new()
             .filename(path)
             .read_only(true)
@@ -50,7 +52,7 @@ impl Archive {
             .await;
         let path = path.to_owned();
         match opened {
-            Ok(connection) => Ok(Archive { connection, path }),
+            Ok(connection) => Ok(SqliteArchive { connection, path }),
             Err(source) => Err(StorageError::Open { path, source }),
         }
     }
@@ -74,7 +76,8 @@ impl Archive {
     /// # Errors
     /// When the file cannot be read; what differs is in the report.
     pub async fn verify(&mut self) -> Result<Report, StorageError> {
-        verify(&mut self.connection).await.map_err(|source| self.read_error(source))
+        let verified = async { verify(&mut *self.connection.begin().await?).await };
+        verified.await.map_err(|source| self.read_error(source))
     }
 
     /// Writes all that is committed now to a new file, for its owner's eyes only.
@@ -108,8 +111,8 @@ impl Archive {
     /// # Errors
     /// When the file cannot be read, or what it was shown to fails.
     pub async fn each(&mut self, show: impl FnMut(&Record) -> io::Result<()>) -> Result<(), StorageError> {
-        let shown = each(&mut self.connection, show).await;
-        shown.map_err(|source| self.read_error(source))
+        let shown = async { each(&mut *self.connection.begin().await?, show).await };
+        shown.await.map_err(|source| self.read_error(source))
     }
 
     /// Ends the reading.
@@ -117,23 +120,7 @@ impl Archive {
     /// # Errors
     /// When the database says so.
     pub async fn close(self) -> Result<(), StorageError> {
-        let Archive { connection, path } = self;
+        let SqliteArchive { connection, path } = self;
         connection.close().await.map_err(|source| StorageError::Read { path, source })
-    }
-}
-
-async fn each(
-    connection: &mut SqliteConnection,
-    mut show: impl FnMut(&Record) -> io::Result<()>,
-) -> Result<(), sqlx::Error> {
-    let mut snapshot = connection.begin().await?;
-    let (newest, mut shown) = (seals::newest(&mut snapshot).await?, 0);
-    loop {
-        let part = records(&mut snapshot, shown, newest, usize::MAX).await?;
-        let Some(last) = part.last() else { return Ok(()) };
-        shown = last.number;
-        for record in &part {
-            show(record)?;
-        }
     }
 }

@@ -21,11 +21,10 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection, Transaction
 use tokio::sync::{Mutex, MutexGuard};
 
 pub use answers::SqliteAnswers;
-pub use archive::Archive;
+pub use archive::SqliteArchive;
 pub use journal::SqliteJournal;
 pub use keys::SqliteKeyStore;
-pub use restore::restore;
-pub use verify::Report;
+pub(super) use restore::restore;
 
 use super::file::Lock;
 use super::{SqliteSettings, StorageError, Synchronous};
@@ -44,7 +43,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
 
 /// What a start reads.
 #[cfg(test)]
-pub(super) const READ_AT_START: [&str; 3] = [rows::UNRESOLVED, sums::BETWEEN, sums::BALANCES];
+pub(super) const READ_AT_START: [&str; 3] = [rows::UNRESOLVED, super::books::BETWEEN, super::books::BALANCES];
 
 /// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::storage::file::{Lock, sync, with_ending};
-use crate::storage::{SqliteSettings, StorageError};
+use crate::storage::{Report, SqliteSettings, StorageError};
 use crate::units::Timestamp;
 
-use super::{Archive, Report, Sqlite};
+use super::{Sqlite, SqliteArchive};
 
 /// Verifies a backup and puts a copy of it where the settings say. A database that is there already is moved aside if
 /// `force` says so; gives back where to, and what the books come to.
@@ -14,7 +14,7 @@ use super::{Archive, Report, Sqlite};
 /// # Errors
 /// When a server uses that place, something stands there that is not to be moved, or the backup is wrong. Nothing has
 /// changed then.
-pub async fn restore(
+pub(in crate::storage) async fn restore(
     backup: &Path,
     settings: &SqliteSettings,
     force: bool,
@@ -40,12 +40,12 @@ pub async fn restore(
 
 /// A copy with the tables of this version, whose books are right.
 async fn checked(backup: &Path, copy: &Path, settings: &SqliteSettings) -> Result<Report, StorageError> {
-    let mut source = Archive::open_any_version(backup).await?;
+    let mut source = SqliteArchive::open_any_version(backup).await?;
     source.back_up(copy).await?;
     source.close().await?;
     let settings = SqliteSettings { path: copy.to_owned(), ..settings.clone() };
     Sqlite::open(&settings).await?.close().await?;
-    let mut archive = Archive::open(copy).await?;
+    let mut archive = SqliteArchive::open(copy).await?;
     let report = archive.verify().await?;
     archive.close().await?;
     match report.differences.first() {

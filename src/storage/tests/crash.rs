@@ -2,14 +2,33 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
+
+use sqlx::Row;
 
 use crate::ledger::conformance::{amounts, dispatched};
 use crate::ledger::{Entry, Journal};
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
-use super::{detail, ledger, open, reserve};
+use super::super::{Sqlite, SqliteArchive, SqliteJournal, SqliteSettings, Synchronous};
+use super::{detail, ledger, open, reserve, settings};
+
+/// What a disk writes at once.
+const SECTOR: usize = 512;
+
+/// Repeatable draws (`SplitMix64`, Steele et al. 2014).
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
 
 const CHILD: &str = "storage::tests::crash::the_process_to_be_killed";
 const PRICE: u64 = 3;
@@ -90,6 +109,7 @@ fn settle_and_kill(folder: &std::path::Path, settlements: u64) -> u64 {
     told
 }
 
+/// CR-06: at every byte of the last commit's frame heads, and at many of its pages.
 #[tokio::test]
 async fn a_log_that_was_cut_anywhere_in_its_last_commit_opens_with_all_before_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,12 +124,99 @@ async fn a_log_that_was_cut_anywhere_in_its_last_commit_opens_with_all_before_it
     let (database, log) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
     let (before, whole) = (lengths[1], lengths[2]);
     assert!(before < whole);
-    for cut in (before..whole).step_by(509).chain([whole - 1, whole]) {
+    // A frame is a head of 24 bytes and a page.
+    let heads = (before..whole).step_by(24 + 4096).flat_map(|frame| frame..frame + 25);
+    for cut in heads.chain((before..whole).step_by(509)).chain([whole - 1, whole]) {
         let copy = tempfile::tempdir().unwrap();
         std::fs::write(copy.path().join("stint.db"), &database).unwrap();
         std::fs::write(copy.path().join("stint.db-wal"), &log[..cut]).unwrap();
-        let journal = open(&copy.path().join("stint.db")).await;
+        let path = copy.path().join("stint.db");
+        let journal = open(&path).await;
         let expected = if cut == whole { 3 } else { 2 };
         assert_eq!(journal.unresolved().await.unwrap().len(), expected, "cut at {cut} of {whole}");
+        drop(journal);
+        let report = SqliteArchive::open(&path).await.unwrap().verify().await.unwrap();
+        assert_eq!(report.differences, Vec::<String>::new(), "cut at {cut} of {whole}");
     }
+}
+
+/// What a disk may have after the power failed: of what was not yet synced, any sectors and not others.
+fn torn(synced: &[u8], written: &[u8], draw: &mut Draw) -> Vec<u8> {
+    let mut disk = synced.to_vec();
+    disk.resize(written.len(), 0);
+    for (sector, new) in disk.chunks_mut(SECTOR).zip(written.chunks(SECTOR)) {
+        if draw.next().is_multiple_of(2) {
+            sector.copy_from_slice(new);
+        }
+    }
+    // The end of a file may be lost too, or not.
+    let length = written.len() - synced.len().min(written.len());
+    disk.truncate(synced.len() + usize::try_from(draw.next()).unwrap() % (length + 1));
+    disk
+}
+
+/// Opens what a disk had; says how many dispatches are in it.
+async fn survivors(database: &[u8], log: &[u8]) -> usize {
+    let copy = tempfile::tempdir().unwrap();
+    let path = copy.path().join("stint.db");
+    std::fs::write(&path, database).unwrap();
+    std::fs::write(copy.path().join("stint.db-wal"), log).unwrap();
+    let journal = open(&path).await;
+    let there = journal.unresolved().await.unwrap().len();
+    drop(journal);
+    let report = SqliteArchive::open(&path).await.unwrap().verify().await.unwrap();
+    assert_eq!(report.differences, Vec::<String>::new());
+    there
+}
+
+async fn synchronous(database: &Sqlite) -> i64 {
+    let row = sqlx::query("PRAGMA synchronous").fetch_one(&mut *database.writer().await.unwrap()).await;
+    row.unwrap().get(0)
+}
+
+/// CR-15: what was answered under `full` is there after the power failed, whatever became of what came after. Under
+/// `normal` the log is not synced at a commit, so its last commits are such: they may be gone, and the file is right.
+#[tokio::test]
+async fn what_was_answered_survives_the_loss_of_power() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, log) = (folder.path().join("stint.db"), folder.path().join("stint.db-wal"));
+    let database = Arc::new(Sqlite::open(&settings(&path)).await.unwrap());
+    // 2 is FULL: SQLite syncs the log at every commit (https://sqlite.org/pragma.html#pragma_synchronous).
+    assert_eq!(synchronous(&database).await, 2);
+    let journal = SqliteJournal::new(database.clone());
+    let append = async |count: i64| {
+        let rows = (0..count).map(|at| Entry::Dispatched(dispatched("a", at, amounts(1, 1))));
+        journal.append(&rows.collect::<Vec<_>>()).await.unwrap();
+    };
+    let mut draw = Draw(15);
+    for answered in 1..=12 {
+        append(1).await;
+        let (kept, synced) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
+        let more = i64::try_from(answered % 3 * 20).unwrap();
+        append(more).await;
+        let written = std::fs::read(&log).unwrap();
+        let before = 1 + (1..answered).map(|n| 1 + n % 3 * 20).sum::<usize>();
+        for _ in 0..4 {
+            let there = survivors(&kept, &torn(&synced, &written, &mut draw)).await;
+            let whole = before + usize::try_from(more).unwrap();
+            assert!(there == before || there == whole, "{there}, of which {before} were answered");
+        }
+    }
+    // A checkpoint syncs the log, and writes to the file what is in it: the log makes good what was torn.
+    let (old, log) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
+    sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
+        .fetch_all(&mut *database.writer().await.unwrap())
+        .await
+        .unwrap();
+    let (new, all) = (std::fs::read(&path).unwrap(), journal.unresolved().await.unwrap().len());
+    for _ in 0..8 {
+        assert_eq!(survivors(&torn(&old, &new, &mut draw), &log).await, all);
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_synced_as_it_is_configured() {
+    let folder = tempfile::tempdir().unwrap();
+    let normal = SqliteSettings { synchronous: Synchronous::Normal, ..settings(&folder.path().join("n.db")) };
+    assert_eq!(synchronous(&Sqlite::open(&normal).await.unwrap()).await, 1);
 }

@@ -14,7 +14,7 @@ use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
 use super::super::sqlite::MIGRATIONS;
-use super::super::{Archive, Sqlite, SqliteJournal};
+use super::super::{Sqlite, SqliteArchive, SqliteJournal};
 use super::{detail, ledger, open, refusal, reserve, settings};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -80,7 +80,7 @@ async fn on_a_full_disk_nothing_new_is_dispatched_and_settlements_wait_for_room(
     let journal = SqliteJournal::new(database);
     assert_eq!(journal.unresolved().await.unwrap(), []);
     assert_eq!(journal.balances().await.unwrap()[0].settled, settled);
-    assert!(Archive::open(&path).await.unwrap().verify().await.unwrap().is_right());
+    assert!(SqliteArchive::open(&path).await.unwrap().verify().await.unwrap().is_right());
 }
 
 /// CR-07: a file that is for reading only is refused at the start, not at the first request.
@@ -200,7 +200,10 @@ async fn a_migration_that_is_killed_goes_on_at_the_next_start() {
     assert_eq!(journal.balances().await.unwrap()[0].settled, u64::from(ROWS));
     assert_eq!(journal.unresolved().await.unwrap(), []);
     drop(journal);
-    assert_eq!(Archive::open(&path).await.unwrap().verify().await.unwrap().differences, Vec::<String>::new());
+    assert_eq!(
+        SqliteArchive::open(&path).await.unwrap().verify().await.unwrap().differences,
+        Vec::<String>::new()
+    );
 }
 
 #[tokio::test]
@@ -208,11 +211,11 @@ async fn a_file_of_an_older_version_is_not_verified_before_it_is_brought_up_to_d
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stint.db");
     old_database(&path, 1).await;
-    let refused = Archive::open(&path).await.unwrap_err().to_string();
+    let refused = SqliteArchive::open(&path).await.unwrap_err().to_string();
     assert!(refused.contains("written by an older stint"), "{refused}");
     // A backup of an older version is brought up to date where it is restored, and left as it is.
     let elsewhere = settings(&folder.path().join("elsewhere.db"));
-    let (_, report) = super::super::restore(&path, &elsewhere, false).await.unwrap();
+    let (_, report) = super::super::sqlite::restore(&path, &elsewhere, false).await.unwrap();
     assert_eq!((report.resolutions, version(&path).await), (1, 1));
 }
 
@@ -225,7 +228,7 @@ async fn at_every_start_the_balances_are_what_all_entries_come_to() {
         let database = Arc::new(Sqlite::open(&settings(&path)).await.unwrap());
         let tasks = Tasks::default();
         let ledger = ledger(&tasks, SqliteJournal::new(database), Timestamp::now()).await;
-        let report = Archive::open(&path).await.unwrap().verify().await.unwrap();
+        let report = SqliteArchive::open(&path).await.unwrap().verify().await.unwrap();
         assert_eq!(report.differences, Vec::<String>::new());
         assert_eq!(ledger.totals()[0].spent.money, report.spent, "at start {start}");
         for spent in 0..5 + start {

@@ -74,6 +74,34 @@ async fn one_hot_key_on_three_replicas() {
     }
 }
 
+/// How many requests a second a replica refuses under a limit that is spent, most of them without asking the bank.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement"]
+async fn refusals_of_a_spent_limit() {
+    let cluster = Cluster::start(true);
+    let url = cluster.database();
+    let limits = vec![TenantLimit::new(Window::Total, Amount::Money(Money(10_000)))];
+    let terms = [Terms { limits, ..Terms::unlimited(AccountId::new("key")) }];
+    let tasks = Tasks::default();
+    let open = async || {
+        let bank = Arc::new(PostgresBank::new(connect(&url).await));
+        Ledger::share(&tasks, bank, Arc::new(()), Settings::default(), &terms).await.unwrap()
+    };
+    let (other, ledger) = (open().await, open().await);
+    let _all = other.obtain(claim()).await.unwrap();
+    let (refused, began) = (AtomicU64::new(0), Instant::now());
+    join_all((0..8).map(async |_| {
+        while began.elapsed() < LONG {
+            ledger.obtain(claim()).await.unwrap_err();
+            refused.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    }))
+    .await;
+    let rate = u128::from(refused.into_inner()) * 1000 / began.elapsed().as_millis();
+    writeln!(std::io::stdout(), "{rate} refused a second").unwrap();
+}
+
 fn claim() -> Claim {
     let now = Timestamp::now();
     Claim {

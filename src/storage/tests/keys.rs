@@ -1,10 +1,18 @@
 //! The keys on disk.
 
+use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use super::super::{Sqlite, SqliteKeyStore};
+use super::super::{Sqlite, SqliteJournal, SqliteKeyStore};
+use crate::ledger::conformance::{amounts, dispatched};
+use crate::ledger::{Entry, Journal};
 use crate::tenant::conformance::{conforms, record};
-use crate::tenant::{Change, KeyStore, Version};
+use crate::tenant::{
+    Change, Declared, Directory, Imported, KeyStore, Tenant, TenantLimit, Terms, Version, hash_key,
+};
+use crate::units::{AccountId, Amount, Money, Window};
 
 use super::settings;
 
@@ -30,5 +38,59 @@ async fn the_database_holds_no_secret() {
         // Its log may vanish meanwhile, when the last connection has closed.
         let Ok(bytes) = std::fs::read(file.unwrap().path()) else { continue };
         assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()));
+    }
+}
+
+/// So many keys in so many teams, each with a limit.
+fn many(count: usize) -> Declared {
+    let account = |at: usize| AccountId::new(format!("org/team{}/key{at}", at % 100));
+    let limit = TenantLimit::new(Window::Month, Amount::Money(Money(5_000_000_000)));
+    let tenants = (0..count).map(|at| Tenant::new(account(at), hash_key(&format!("sk-{at}"))));
+    let terms = (0..count).map(|at| Terms { limits: vec![limit.clone()], ..Terms::unlimited(account(at)) });
+    Declared { tenants: tenants.collect(), terms: terms.collect() }
+}
+
+/// Imports, with commits to the journal beside it: how long the import took, and the longest commit.
+async fn import(
+    directory: &Directory,
+    wanted: &Declared,
+    journal: &SqliteJournal,
+) -> (Imported, [Duration; 2]) {
+    let (began, is_done) = (Instant::now(), AtomicBool::new(false));
+    let imported = async {
+        let imported = directory.import(wanted).await.unwrap();
+        is_done.store(true, Ordering::SeqCst);
+        (imported, began.elapsed())
+    };
+    let commits = async {
+        let mut longest = Duration::ZERO;
+        while !is_done.load(Ordering::SeqCst) {
+            let began = Instant::now();
+            let row = dispatched("a", 1, amounts(1, 1));
+            journal.append(&[Entry::Dispatched(row)]).await.unwrap();
+            longest = longest.max(began.elapsed());
+        }
+        longest
+    };
+    let ((imported, took), longest) = futures_util::join!(imported, commits);
+    (imported, [took, longest])
+}
+
+#[tokio::test]
+#[ignore = "measures"]
+async fn ten_thousand_keys_are_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Arc::new(Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap());
+    let store = Arc::new(SqliteKeyStore::new(database.clone()));
+    let directory = Directory::open(store, Declared::default(), true).await.unwrap();
+    let journal = SqliteJournal::new(database);
+    let wanted = many(10_000);
+    for told in ["new", "as they are"] {
+        let (count, [took, longest]) = import(&directory, &wanted, &journal).await;
+        writeln!(
+            std::io::stdout(),
+            "{told}: {count:?} in {took:?}; the longest commit beside it {longest:?}"
+        )
+        .unwrap();
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::ledger::conformance::{amounts, conforms, dispatched, resolved};
+use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
-use crate::ledger::{About, AccountId, Change, Dispatched, Entry, How, Journal};
+use crate::ledger::{About, AccountId, Change, Dispatched, Entry, Epoch, How, Journal};
 use crate::tenant::KeyStore;
 use crate::{idempotency, tenant};
 
@@ -36,6 +36,13 @@ async fn journal(url: &str) -> PostgresJournal {
 #[tokio::test]
 async fn the_journal_in_postgres_conforms() {
     conforms(&journal(&cluster().database()).await).await;
+}
+
+#[tokio::test]
+async fn the_journal_in_postgres_conforms_whenever_it_is_sealed() {
+    for every in 1..=3 {
+        conforms(&Sealed::every(every, journal(&cluster().database()).await)).await;
+    }
 }
 
 #[tokio::test]
@@ -126,7 +133,11 @@ async fn whoever_listens_hears_of_every_change_and_of_having_missed_some() {
     let (one, other) = (connect(&url).await, connect(&url).await);
     let mut changes = one.listen();
     assert_eq!(changes.next().await, Change::Unknown, "what was before is unknown");
-    let all = [Change::Terms, Change::Keys, Change::Recall(AccountId::new("a team/a key"))];
+    let all = [
+        Change::Terms,
+        Change::Keys,
+        Change::Recall { account: AccountId::new("a team/a key"), by: Epoch(3) },
+    ];
     for change in &all {
         other.notify(change).await.unwrap();
     }

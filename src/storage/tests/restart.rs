@@ -13,7 +13,7 @@ use crate::tasks::Tasks;
 use crate::tenant::Terms;
 use crate::units::Timestamp;
 
-use super::super::Archive;
+use super::super::SqliteArchive;
 use super::open;
 
 const ENTRIES: i64 = 1_000_000;
@@ -115,7 +115,7 @@ async fn a_start_with_a_million_entries() {
         seal_all_but_the_last_day(&path).await;
         time(&path, "with seals").await;
         let began = Instant::now();
-        assert!(Archive::open(&path).await.unwrap().verify().await.unwrap().is_right());
+        assert!(SqliteArchive::open(&path).await.unwrap().verify().await.unwrap().is_right());
         tell(&format!("    verified in {:?}", began.elapsed()));
         tell(&format!("    {} MB", path.metadata().unwrap().len() / 1_000_000));
     }
@@ -132,7 +132,10 @@ async fn a_busy_day_has_several_seals_and_each_has_its_bound() {
     assert_eq!(first.map(|seal| (seal.is_full(), seal.through)), Some((true, 10_000)));
     assert_eq!(second.map(|seal| (seal.is_full(), seal.resolutions)), Some((false, 500)));
     assert_eq!(journal.seal(Timestamp(NOW)).await.unwrap(), None);
-    assert_eq!(Archive::open(&path).await.unwrap().verify().await.unwrap().differences, Vec::<String>::new());
+    assert_eq!(
+        SqliteArchive::open(&path).await.unwrap().verify().await.unwrap().differences,
+        Vec::<String>::new()
+    );
 }
 
 #[tokio::test]

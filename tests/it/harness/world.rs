@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use serde_json::Value;
 use stint::backend::Backend;
 use stint::backend::scripted::Scripted;
@@ -71,6 +72,8 @@ pub(crate) struct World {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) answers: Arc<MemoryAnswers>,
     pub(crate) client: reqwest::Client,
+    /// What the server serves, for callers of its futures.
+    pub(crate) api: Router,
     tasks: Tasks,
 }
 
@@ -141,9 +144,10 @@ impl World {
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());
         let server = Server::new(http, metrics.clone(), tasks.clone());
-        tasks.spawn(server.serve(bound, http::api(&Arc::new(service))));
+        let api = http::api(&Arc::new(service));
+        tasks.spawn(server.serve(bound, api.clone()));
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        World { base, ledger, metrics, answers, client, tasks }
+        World { base, ledger, metrics, answers, client, api, tasks }
     }
 
     /// One model, open to everybody.
@@ -181,6 +185,17 @@ impl World {
     pub(crate) fn account(&self, name: &str) -> Totals {
         let account = AccountId::new(name);
         self.ledger.totals().into_iter().find(|totals| totals.account == account).expect("a known account")
+    }
+
+    /// Waits until so many requests for a model are in flight or were refused.
+    pub(crate) async fn decided(&self, model: &str, count: u64) {
+        let refused = self.metrics.requests.total.with_label_values(&[model, "none", "refused"]);
+        let all = async {
+            while u64::try_from(self.ledger.open_reservations()).unwrap() + refused.get() < count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), all).await.expect("all are decided");
     }
 
     /// Waits until nothing is reserved any more.

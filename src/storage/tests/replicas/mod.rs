@@ -1,6 +1,7 @@
 //! Replicas that share accounts through one database: their ledgers live in this process, their leases in PostgreSQL.
 
 mod endings;
+mod late;
 mod limits;
 
 use std::sync::Arc;
@@ -9,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
+use futures_util::stream::BoxStream;
 use sqlx::Row;
 use tokio::time::sleep;
 
 use crate::catalog::WorstCase;
 use crate::ledger::{
-    About, AccountId, Balance, Bank, Change, Claim, Decide, Epoch, IfAbandoned, JournalError, Lease, Ledger,
-    News, Purse, Refused, Reservation, Settings,
+    About, AccountId, Bank, Change, Claim, Decide, Epoch, IfAbandoned, JournalError, Lease, Ledger, News,
+    Opening, Purse, Refused, Reservation, Settings, Traded,
 };
 use crate::tasks::Tasks;
 use crate::tenant::{TenantLimit, Terms};
@@ -64,7 +66,7 @@ impl Bank for Pausable {
         epoch: Epoch,
         purses: &'a [Purse],
         decide: Decide<'a>,
-    ) -> BoxFuture<'a, Result<Vec<Balance>, JournalError>> {
+    ) -> BoxFuture<'a, Result<Traded, JournalError>> {
         async move {
             self.awake().await;
             self.bank.exchange(epoch, purses, decide).await
@@ -84,12 +86,20 @@ impl Bank for Pausable {
         self.bank.retire(epoch)
     }
 
-    fn changed(&self, epoch: Epoch) -> BoxFuture<'_, Change> {
+    fn open<'a>(
+        &'a self,
+        epoch: Epoch,
+        openings: &'a [Opening],
+    ) -> BoxFuture<'a, Result<Vec<u64>, JournalError>> {
         async move {
             self.awake().await;
-            self.bank.changed(epoch).await
+            self.bank.open(epoch, openings).await
         }
         .boxed()
+    }
+
+    fn changes(&self) -> BoxStream<'static, Change> {
+        self.bank.changes()
     }
 }
 
@@ -120,6 +130,11 @@ impl Replica {
         let mut reservation = self.obtain("key", nanos).await.unwrap();
         reservation.dispatch().await.unwrap();
         reservation
+    }
+
+    /// Buries the dead now, not some time.
+    async fn bank_buries(&self) -> usize {
+        self.bank.bury().await.unwrap()
     }
 
     /// Leaves in good order.

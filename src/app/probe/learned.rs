@@ -1,0 +1,128 @@
+//! What was found out, as an entry of the file that goes before the catalogue.
+
+use std::io;
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::catalog::{Class, EffortLevel};
+use crate::units::Timestamp;
+
+/// What was found out about one model of one upstream.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Learned {
+    /// The upstream's name for it.
+    pub(super) upstream: String,
+    /// Where it is; what holds there need not hold elsewhere.
+    pub(super) host: Option<String>,
+    pub(super) classes: Vec<Class>,
+    pub(super) efforts: Vec<EffortLevel>,
+    pub(super) thinks_always: Option<bool>,
+}
+
+/// Why it could not be written down.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LearnedError {
+    /// The file cannot be read or written.
+    #[error("{0} cannot be written")]
+    File(String, #[source] io::Error),
+    /// What is there is no such file.
+    #[error("{0} is not TOML; mend or remove it")]
+    Text(String, #[source] toml::de::Error),
+}
+
+impl Learned {
+    /// Puts the entry in place of an older one about the same model, or at the end.
+    pub(super) fn write(&self, path: &Path, now: Timestamp) -> Result<(), LearnedError> {
+        let name = path.display().to_string();
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(LearnedError::File(name, error)),
+        };
+        let mut file: Table = text.parse().map_err(|error| LearnedError::Text(name.clone(), error))?;
+        self.put(&mut file, now);
+        let text = format!("# Written by `stint probe`; what stint.toml says goes before it.\n{file}");
+        replace(path, &text).map_err(|error| LearnedError::File(name, error))
+    }
+
+    fn put(&self, file: &mut Table, now: Timestamp) {
+        let today = now.to_string();
+        file.insert("version".to_owned(), today[..today.len().min(10)].into());
+        let models = file.entry("model").or_insert_with(|| Value::Array(Vec::new()));
+        let Some(models) = models.as_array_mut() else { return };
+        let entry = self.entry();
+        let same =
+            |other: &&mut Value| ["match", "hosts"].iter().all(|key| other.get(key) == entry.get(*key));
+        match models.iter_mut().find(same) {
+            Some(older) => *older = Value::Table(entry),
+            None => models.push(Value::Table(entry)),
+        }
+    }
+
+    fn entry(&self) -> Table {
+        let texts = |list: Vec<&str>| Value::Array(list.into_iter().map(Value::from).collect());
+        let mut entry = Table::new();
+        entry.insert("match".to_owned(), texts(vec![&self.upstream]));
+        if let Some(host) = &self.host {
+            entry.insert("hosts".to_owned(), texts(vec![host]));
+        }
+        if !self.classes.is_empty() {
+            entry
+                .insert("classes".to_owned(), texts(self.classes.iter().map(|class| class.word()).collect()));
+        }
+        if let Some(always) = self.thinks_always {
+            entry.insert("thinks_always".to_owned(), always.into());
+        }
+        if !self.efforts.is_empty() {
+            let level = |level: &EffortLevel| {
+                let usual = i64::try_from(level.usual.0).unwrap_or(i64::MAX);
+                Table::from_iter([
+                    ("word".to_owned(), level.word.as_str().into()),
+                    ("usual".to_owned(), usual.into()),
+                ])
+            };
+            entry.insert("efforts".to_owned(), self.efforts.iter().map(level).collect::<Vec<_>>().into());
+        }
+        entry
+    }
+}
+
+/// Whoever reads the file sees the old one or the new one.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let beside = path.with_extension("toml.new");
+    std::fs::write(&beside, text)?;
+    std::fs::rename(beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Tokens;
+
+    #[test]
+    fn an_entry_replaces_the_one_about_the_same_model_and_leaves_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("below/models.toml");
+        let level = |word: &str, usual| EffortLevel { word: word.to_owned(), usual: Tokens(usual) };
+        let learned = Learned {
+            upstream: "a".to_owned(),
+            host: Some("api.example.com".to_owned()),
+            classes: vec![Class::Native, Class::Turn],
+            efforts: vec![level("low", 7)],
+            thinks_always: Some(false),
+        };
+        learned.write(&path, Timestamp(0)).unwrap();
+        Learned { upstream: "b".to_owned(), ..learned.clone() }.write(&path, Timestamp(0)).unwrap();
+        Learned { classes: vec![Class::Effort], ..learned }.write(&path, Timestamp(0)).unwrap();
+        let file: Table = std::fs::read_to_string(&path).unwrap().parse().unwrap();
+        let models = file["model"].as_array().unwrap();
+        let said: Vec<String> =
+            models.iter().map(|model| format!("{} {}", model["match"], model["classes"])).collect();
+        assert_eq!(said, [r#"["a"] ["effort"]"#, r#"["b"] ["native", "turn"]"#]);
+        assert_eq!(models[0]["efforts"][0]["usual"].as_integer(), Some(7));
+    }
+}

@@ -1,0 +1,239 @@
+//! `stint probe MODEL`: finds out by a few cheap calls what an upstream really does with budgets.
+//!
+//! Parameters are silently dropped by engines and providers alike, so nothing is believed that was not seen: every class
+//! of enforcement that the model's backend can speak is tried on questions about which the model thinks longer than the
+//! budget, and what was spent is counted as for a caller.
+
+mod attempt;
+mod judge;
+mod learned;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::backend::{Backend, Failure};
+use crate::catalog::{Class, Model};
+use crate::config::{self, Served, Settings};
+use crate::units::{Money, Timestamp, Tokens};
+
+use super::command::{fail, say};
+use super::models;
+
+use attempt::{Attempt, Outcome, ask};
+use judge::Verdict;
+use learned::Learned;
+
+/// What every reasoning model knows to think about, and none knows by heart.
+const QUESTIONS: [&str; 2] = ["58*7-96+41*3=", "(47+38)*6-129="];
+
+/// Words that upstreams take for how hard to think, for a model of which none are known.
+const WORDS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// The budget that is tried, unless the provider takes none as small.
+const BUDGET: Tokens = Tokens(24);
+
+/// What a thought may take that is left alone, and an answer.
+const ALONE: Tokens = Tokens(2048);
+const SOLUTION: Tokens = Tokens(256);
+
+/// Whom to probe.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The model, by the name that callers use.
+    model: String,
+    /// Only print what was found out, and write nothing into the catalogue.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Why a model could not be probed.
+#[derive(Debug, thiserror::Error)]
+enum ProbeError {
+    #[error("there is no model {0:?} in the configuration; it has {1}")]
+    Unknown(String, String),
+    #[error("the model cannot be served")]
+    Model(#[from] models::ModelError),
+    #[error("the upstream answered no question at all: is its address right, and its key?")]
+    Mute(#[source] Failure),
+    #[error(transparent)]
+    Learned(#[from] learned::LearnedError),
+}
+
+pub(super) fn probe(file: Option<&Path>, options: &Options) -> ExitCode {
+    let settings = match config::load(file, &config::environment) {
+        Ok(settings) => settings,
+        Err(mistakes) => return fail(&mistakes),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error),
+    };
+    match runtime.block_on(run(&settings, options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+async fn run(settings: &Settings, options: &Options) -> Result<(), ProbeError> {
+    let known = || settings.catalog.models.keys().map(|name| &**name).collect::<Vec<_>>().join(", ");
+    let unknown = || ProbeError::Unknown(options.model.clone(), known());
+    let model = settings.catalog.models.get(options.model.as_str()).ok_or_else(unknown)?;
+    let mut served = settings.backends.iter().flat_map(|backend| &backend.models);
+    let served = served.find(|served| served.name == model.name).ok_or_else(unknown)?;
+    let backend = models::only(&settings.engine, served)?;
+    let mut probe = Probe { backend, model: model.clone(), spent: Money::ZERO, calls: 0 };
+    let learned = probe.all(served).await?;
+    let cost = model.tariff.map_or(String::new(), |_| format!(", {} dollars", probe.spent));
+    say(&format!("\n{} answers{cost}", probe.calls));
+    match &settings.learned {
+        Some(path) if !options.dry_run => {
+            learned.write(path, Timestamp::now())?;
+            say(&format!("written to {}; it holds from the next start on", path.display()));
+        }
+        _ => say("nothing was written"),
+    }
+    Ok(())
+}
+
+/// A model under examination.
+struct Probe {
+    backend: Arc<dyn Backend>,
+    model: Arc<Model>,
+    spent: Money,
+    calls: usize,
+}
+
+impl Probe {
+    async fn all(&mut self, served: &Served) -> Result<Learned, ProbeError> {
+        say(&format!("{:<10} {:>7} {:>9} {:>8}  verdict", "class", "budget", "thought", "answer"));
+        let thinks = self.model.thinking_max > Tokens::ZERO;
+        let (alone, shows) = if thinks { self.alone(&served.possible).await? } else { (None, false) };
+        let mut classes = Vec::new();
+        for class in served.possible.iter().copied().filter(|class| *class != Class::Effort) {
+            if class == Class::Turn && !shows {
+                self.line(class.word(), "-", "-", "-", "not tried: it does not show its thoughts");
+            } else if self.class(class, alone).await.is_good() {
+                classes.push(class);
+            }
+        }
+        let thinks_always = self.without(&classes).await;
+        let mut efforts = Vec::new();
+        if served.possible.contains(&Class::Effort) {
+            efforts = judge::efforts(&self.efforts().await);
+            classes.push(Class::Effort);
+        }
+        Ok(Learned {
+            upstream: served.upstream.clone(),
+            host: served.host.clone(),
+            classes,
+            efforts,
+            thinks_always,
+        })
+    }
+
+    /// What it thinks when it is left alone, by the first class that answers, and whether it shows that.
+    async fn alone(&mut self, possible: &[Class]) -> Result<(Option<Tokens>, bool), ProbeError> {
+        let thinking = self.model.thinking_max.min(ALONE);
+        let mut last = None;
+        for &class in possible {
+            match self.put(class, thinking, None).await {
+                Ok(outcomes) => {
+                    let used = judge::median(outcomes.iter().map(|outcome| outcome.spent.thought()));
+                    let shows = outcomes.iter().any(|outcome| outcome.shown);
+                    let shown = if shows { "left alone" } else { "left alone; its thoughts are hidden" };
+                    self.tell(class.word(), thinking, &outcomes, shown);
+                    return Ok((used, shows));
+                }
+                Err(failure) => last = Some(failure),
+            }
+        }
+        last.map_or(Ok((None, false)), |failure| Err(ProbeError::Mute(failure)))
+    }
+
+    async fn class(&mut self, class: Class, alone: Option<Tokens>) -> Verdict {
+        let budget = BUDGET.max(self.model.thinking_min).min(self.model.thinking_max.max(Tokens(1)));
+        match self.put(class, budget, None).await {
+            Ok(outcomes) => {
+                let verdict = judge::class(class, budget, &outcomes, alone);
+                self.tell(class.word(), budget, &outcomes, verdict.words());
+                verdict
+            }
+            Err(failure) => {
+                self.refused(class.word(), &failure);
+                Verdict::Refused
+            }
+        }
+    }
+
+    /// Whether it thinks though it is told not to; unknown where no class can say so.
+    async fn without(&mut self, classes: &[Class]) -> Option<bool> {
+        let class = *classes.first()?;
+        let outcomes = self.put(class, Tokens::ZERO, None).await.ok()?;
+        let thinks = outcomes.iter().any(|outcome| outcome.spent.thought() > Tokens::ZERO);
+        let verdict = if thinks { "thinks all the same" } else { "does not think" };
+        self.tell(class.word(), Tokens::ZERO, &outcomes, verdict);
+        Some(thinks)
+    }
+
+    /// What it thinks at each effort word that it takes.
+    async fn efforts(&mut self) -> Vec<(String, Tokens)> {
+        let known: Vec<String> = self.model.efforts.iter().map(|level| level.word.clone()).collect();
+        let words = if known.is_empty() { WORDS.map(str::to_owned).to_vec() } else { known };
+        let mut measured = Vec::new();
+        for word in words {
+            match self.put(Class::Effort, ALONE, Some(&word)).await {
+                Ok(outcomes) => {
+                    let used = judge::median(outcomes.iter().map(|outcome| outcome.spent.thought()));
+                    self.tell(&word, ALONE, &outcomes, "effort");
+                    measured.extend(used.map(|used| (word, used)));
+                }
+                Err(failure) => self.refused(&word, &failure),
+            }
+        }
+        measured
+    }
+
+    /// Every question under one attempt; the failure of the first that fails.
+    async fn put(
+        &mut self,
+        class: Class,
+        thinking: Tokens,
+        effort: Option<&str>,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let solution = self.model.solution_default.min(SOLUTION);
+        let attempt = Attempt { class, thinking, solution, effort: effort.map(str::to_owned) };
+        let mut outcomes = Vec::new();
+        for question in QUESTIONS {
+            let outcome = ask(&self.backend, &self.model, &attempt, question).await?;
+            self.calls += 1;
+            let cost = self.model.tariff.map(|tariff| outcome.spent.cost(&tariff));
+            self.spent = self.spent + cost.unwrap_or(Money::ZERO);
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    }
+
+    fn tell(&self, what: &str, budget: Tokens, outcomes: &[Outcome], verdict: &str) {
+        let counts = |count: fn(&Outcome) -> Tokens| {
+            let each = outcomes.iter().map(|outcome| count(outcome).to_string());
+            each.collect::<Vec<_>>().join(" ")
+        };
+        let estimated = outcomes.iter().any(|outcome| outcome.spent.estimated);
+        let cut = outcomes.iter().any(|outcome| outcome.finish == crate::chat::Finish::Length);
+        let notes = [(estimated, "; counts reckoned"), (cut, "; the answer reached its limit")];
+        let notes: String = notes.iter().filter(|(holds, _)| *holds).map(|(_, note)| *note).collect();
+        let (thought, answer) = (counts(|it| it.spent.thought()), counts(|it| it.spent.solution));
+        self.line(what, &budget.to_string(), &thought, &answer, &format!("{verdict}{notes}"));
+    }
+
+    fn refused(&self, what: &str, failure: &Failure) {
+        self.line(what, "-", "-", "-", &format!("refused: {}", failure.for_caller()));
+    }
+
+    fn line(&self, what: &str, budget: &str, thought: &str, answer: &str, verdict: &str) {
+        say(&format!("{what:<10} {budget:>7} {thought:>9} {answer:>8}  {verdict}"));
+    }
+}

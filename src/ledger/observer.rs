@@ -1,0 +1,62 @@
+//! Whoever watches the ledger.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Closed, JournalError, Warning};
+
+/// Someone who watches the ledger: metrics. Calls must return at once.
+pub trait Observer: Send + Sync {
+    /// So many entries became durable in one commit.
+    fn committed(&self, entries: usize, took: Duration) {
+        let _ = (entries, took);
+    }
+
+    /// A commit failed.
+    fn failed(&self, error: &JournalError) {
+        let _ = error;
+    }
+
+    /// A limit is nearly used up.
+    fn warned(&self, warning: &Warning) {
+        let _ = warning;
+    }
+
+    /// A reservation was resolved.
+    fn resolved(&self, closed: &Closed) {
+        let _ = closed;
+    }
+}
+
+/// Nobody watches.
+impl Observer for () {}
+
+/// An observer whose panics are its own: a request is settled and the writer writes on, whoever fails to watch.
+pub(super) struct Guarded(pub(super) Arc<dyn Observer>);
+
+impl Guarded {
+    fn tell(&self, what: impl FnOnce(&dyn Observer)) {
+        if catch_unwind(AssertUnwindSafe(|| what(&*self.0))).is_err() {
+            tracing::error!("whoever watches the ledger panicked; metrics or alerts may lack something");
+        }
+    }
+}
+
+impl Observer for Guarded {
+    fn committed(&self, entries: usize, took: Duration) {
+        self.tell(|observer| observer.committed(entries, took));
+    }
+
+    fn failed(&self, error: &JournalError) {
+        self.tell(|observer| observer.failed(error));
+    }
+
+    fn warned(&self, warning: &Warning) {
+        self.tell(|observer| observer.warned(warning));
+    }
+
+    fn resolved(&self, closed: &Closed) {
+        self.tell(|observer| observer.resolved(closed));
+    }
+}

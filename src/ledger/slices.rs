@@ -1,0 +1,116 @@
+//! What a machine holds of limits that replicas share: slices are taken over, frozen and handed back.
+
+use crate::units::{Money, Timestamp, Unit};
+
+use super::lease::{Balance, Purse};
+use super::share::share;
+use super::tally::{Slice, Tally};
+use super::{About, AccountId, Accounts, Need};
+
+impl Accounts {
+    /// Takes no more of a purse than is used, and so much beside; says what is used. Nothing, where its window is over
+    /// here: what was used of it is forgotten, and nobody takes of it any more.
+    pub(super) fn freeze(&mut self, purse: &Purse, keeps: u64) -> Option<u64> {
+        let now = self.latest;
+        let account = self.tree.account(&purse.account)?;
+        account.count(&purse.facet, now);
+        let tally = account.window_of(purse)?;
+        let used = tally.size(purse.unit);
+        let slice = tally.slice_mut(purse.unit);
+        slice.own = slice.own.min(used.saturating_add(keeps)).max(used);
+        Some(used)
+    }
+
+    /// Takes over how a purse stands: with `is_own`, also what this replica may use of it.
+    pub(super) fn hear(&mut self, purse: &Purse, balance: &Balance, is_own: bool) {
+        let now = self.latest;
+        let Some(account) = self.tree.account(&purse.account) else { return };
+        account.roll(now);
+        let Some(tally) = account.window_of(purse) else { return };
+        let slice = tally.slice_mut(purse.unit);
+        slice.others = balance.granted.saturating_sub(balance.slice);
+        if is_own {
+            (slice.own, slice.is_stale, slice.is_unsure) = (balance.slice, false, false);
+        }
+    }
+
+    /// What the bank made of a purse is not known: it is to be asked again.
+    pub(super) fn doubt(&mut self, purse: &Purse) {
+        let account = self.tree.account(&purse.account);
+        if let Some(tally) = account.and_then(|account| account.window_of(purse)) {
+            tally.slice_mut(purse.unit).is_unsure = true;
+        }
+    }
+
+    /// Until then, what others have of a purse is all there is to know.
+    pub(super) fn know(&mut self, purse: &Purse, until: Timestamp) {
+        let account = self.tree.account(&purse.account);
+        if let Some(tally) = account.and_then(|account| account.window_of(purse)) {
+            tally.slice_mut(purse.unit).known_until = until;
+        }
+    }
+
+    /// Whether nothing more can be known of the limits on such requests now.
+    pub(super) fn knows(&self, account: &AccountId, about: &About, now: Timestamp) -> bool {
+        self.tree.knows(account, about, now.max(self.latest))
+    }
+
+    /// Counts what this replica had used of a purse before it counted that part of the account; once.
+    pub(super) fn remember(&mut self, purse: &Purse, counted_since: Timestamp, before: u64) {
+        let now = self.latest;
+        if let Some(account) = self.tree.account(&purse.account) {
+            account.remember(purse, counted_since, before, now);
+        }
+    }
+
+    /// As if more was needed than there can be of every limit on such requests.
+    pub(super) fn all_of(&mut self, account: &AccountId, about: &About, now: Timestamp) -> Vec<Need> {
+        let now = self.tick(now);
+        self.tree.all_of(account, about, now)
+    }
+
+    /// All slices of an account, or of all accounts; with each, the limit, and how much of what it does not use the
+    /// replica would keep, were there so many.
+    pub(super) fn slices(&mut self, of: Option<&AccountId>, replicas: u64) -> Vec<(Purse, u64, u64)> {
+        let every = |_: &Tally, _: Unit, _: u64| true;
+        let all: Vec<_> = match of {
+            Some(id) => self.tree.account(id).map(|account| account.purses(id, every)).unwrap_or_default(),
+            None => self.tree.accounts().flat_map(|(id, account)| account.purses(id, every)).collect(),
+        };
+        all.into_iter().map(|(purse, max, slice)| (purse, max, kept(max, slice, replicas))).collect()
+    }
+
+    /// The slices that hold more than twice of what they may without needing it, and those that are in doubt.
+    pub(super) fn idle(&mut self, replicas: u64) -> Vec<(Purse, u64, u64)> {
+        let is_idle = |tally: &Tally, unit: Unit, max: u64| {
+            let (slice, used) = (tally.slice(unit), tally.size(unit));
+            let spare = slice.own.saturating_sub(used);
+            slice.is_stale
+                || slice.is_unsure
+                || slice.own < used
+                || spare > kept(max, slice, replicas).saturating_mul(2)
+        };
+        let all = self.tree.accounts().flat_map(|(id, account)| account.purses(id, is_idle));
+        all.map(|(purse, max, slice)| (purse, max, kept(max, slice, replicas))).collect()
+    }
+
+    /// The money in all slices that is neither spent nor reserved.
+    pub(super) fn stranded(&mut self) -> Money {
+        let mut sum = 0u64;
+        let mut add = |tally: &Tally, unit: Unit, _: u64| {
+            let spare = tally.slice(unit).own.saturating_sub(tally.size(unit));
+            sum = sum.saturating_add(if unit == Unit::Money { spare } else { 0 });
+            false
+        };
+        for (id, account) in self.tree.accounts() {
+            account.purses(id, &mut add);
+        }
+        Money(sum)
+    }
+}
+
+/// How much of what it does not use one of so many replicas keeps.
+fn kept(max: u64, slice: Slice, replicas: u64) -> u64 {
+    let granted = slice.own.saturating_add(slice.others);
+    share(max, &Balance { granted, replicas, ..Balance::default() })
+}

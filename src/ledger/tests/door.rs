@@ -1,0 +1,174 @@
+//! The way of one replica to the bank, which a test can cut.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{BoxStream, unfold};
+use futures_util::{FutureExt, StreamExt};
+use tokio::sync::{broadcast, watch};
+use tokio::time::sleep;
+
+use crate::ledger::lease::{Bank, Change, Decide, Epoch, Lease, News, Opening, Purse, Traded};
+use crate::ledger::{Dispatched, Entry, Journal, JournalError, Spent};
+use crate::units::Timestamp;
+
+use super::vault::{Life, State, Vault};
+
+/// How a replica reaches the bank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Link {
+    Whole,
+    /// What is asked for is done, and no answer comes.
+    Deaf,
+    /// Nothing gets through.
+    Cut,
+}
+
+/// The way of one replica to the bank.
+#[derive(Clone)]
+pub(super) struct Door {
+    vault: Vault,
+    link: watch::Receiver<Link>,
+}
+
+impl Door {
+    pub(super) fn new(vault: &Vault, link: watch::Receiver<Link>) -> Door {
+        Door { vault: vault.clone(), link }
+    }
+
+    /// Waits while nothing gets through, does it, and waits while no answer comes.
+    async fn ask<T>(&self, what: impl FnOnce(&mut State) -> T) -> T {
+        let mut link = self.link.clone();
+        link.wait_for(|link| *link != Link::Cut).await.unwrap();
+        let answer = what(&mut self.vault.state());
+        link.wait_for(|link| *link == Link::Whole).await.unwrap();
+        answer
+    }
+}
+
+impl Bank for Door {
+    fn register(&self) -> BoxFuture<'_, Result<Lease, JournalError>> {
+        async move {
+            let (epoch, lasts, now) = self
+                .ask(|state| {
+                    state.bury();
+                    let epoch = state.lives.last_key_value().map_or(1, |(last, _)| last + 1);
+                    let expires = state.now + state.lasts;
+                    state.lives.insert(epoch, Life { expires, is_over: false, heard: 0 });
+                    (epoch, state.lasts, state.now)
+                })
+                .await;
+            let journal = Arc::new(Rows { door: self.clone(), epoch });
+            Ok(Lease { epoch: Epoch(epoch), journal, lasts, now })
+        }
+        .boxed()
+    }
+
+    fn renew(&self, epoch: Epoch) -> BoxFuture<'_, Result<News, JournalError>> {
+        self.ask(move |state| state.renew(epoch.0)).boxed()
+    }
+
+    fn open<'a>(
+        &'a self,
+        epoch: Epoch,
+        openings: &'a [Opening],
+    ) -> BoxFuture<'a, Result<Vec<u64>, JournalError>> {
+        async move {
+            let long = self.vault.state().opens_in;
+            if !long.is_zero() {
+                sleep(long).await;
+            }
+            self.ask(|state| state.open(epoch.0, openings)).await
+        }
+        .boxed()
+    }
+
+    fn exchange<'a>(
+        &'a self,
+        epoch: Epoch,
+        purses: &'a [Purse],
+        decide: Decide<'a>,
+    ) -> BoxFuture<'a, Result<Traded, JournalError>> {
+        let told = self.vault.told.clone();
+        let asked = self.ask(move |state| {
+            let (traded, recalled) = state.exchange(epoch.0, purses, decide)?;
+            for purse in recalled {
+                // Nobody may be listening.
+                drop(told.send(Change::Recall { account: purse.account, by: epoch }));
+            }
+            Ok(traded)
+        });
+        asked.boxed()
+    }
+
+    fn bury(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
+        async move { Ok(self.ask(State::bury).await) }.boxed()
+    }
+
+    fn retire(&self, epoch: Epoch) -> BoxFuture<'_, Result<(), JournalError>> {
+        async move {
+            self.ask(|state| state.end(epoch.0)).await;
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn changes(&self) -> BoxStream<'static, Change> {
+        let heard = (self.vault.told.subscribe(), self.link.clone());
+        unfold(heard, async |(mut told, mut link)| {
+            let change = heard_of(&mut told, &mut link).await?;
+            Some((change, (told, link)))
+        })
+        .boxed()
+    }
+}
+
+/// The next change, or that some may have been missed, once the link is whole again.
+async fn heard_of(
+    told: &mut broadcast::Receiver<Change>,
+    link: &mut watch::Receiver<Link>,
+) -> Option<Change> {
+    let is_whole = *link.borrow() == Link::Whole;
+    if is_whole {
+        tokio::select! {
+            biased;
+            broken = async { link.wait_for(|link| *link != Link::Whole).await.is_ok() } => {
+                if !broken {
+                    return None;
+                }
+            }
+            change = told.recv() => return Some(change.unwrap_or(Change::Unknown)),
+        }
+    }
+    link.wait_for(|link| *link == Link::Whole).await.ok()?;
+    *told = told.resubscribe();
+    Some(Change::Unknown)
+}
+
+/// The journal, as one life may write it.
+struct Rows {
+    door: Door,
+    epoch: i64,
+}
+
+impl Journal for Rows {
+    fn append<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.door.ask(|state| state.append(self.epoch, entries)).boxed()
+    }
+
+    fn unresolved(&self) -> BoxFuture<'_, Result<Vec<Dispatched>, JournalError>> {
+        let open = |state: &mut State| {
+            let open = state.rows.values().filter(|row| row.epoch == self.epoch && row.ended.is_none());
+            Ok(open.map(|row| row.sent.clone()).collect())
+        };
+        self.door.ask(open).boxed()
+    }
+
+    fn spent(&self, _: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        self.balances()
+    }
+
+    fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
+        async { Ok(Vec::new()) }.boxed()
+    }
+}

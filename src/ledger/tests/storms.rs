@@ -1,0 +1,250 @@
+//! Any order of pauses, partitions, clocks that jump, burials and requests: no limit is passed, and once all is quiet
+//! nothing is stranded.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tokio::time::sleep;
+
+use crate::ledger::{About, Claim, Ledger};
+use crate::tenant::{Scope, TenantLimit, Terms};
+use crate::units::{Facet, Money, RequestId, Timestamp, Tokens, Unit, Window};
+
+use super::door::Link;
+use super::vault::{books, used};
+use super::world::{LASTS, World};
+use super::{NOW, detail, money, terms};
+
+const REPLICAS: usize = 3;
+const TOTAL: u64 = 1_000;
+const MINUTE: u64 = 400;
+const OF_MODEL: u64 = 300;
+
+#[derive(Debug, Clone)]
+enum Op {
+    Ask {
+        on: usize,
+        model: usize,
+        nanos: u64,
+        share: u64,
+        millis: u64,
+    },
+    Run {
+        millis: u64,
+    },
+    Pause {
+        on: usize,
+    },
+    Wake {
+        on: usize,
+        clock_went_on: bool,
+    },
+    Link {
+        on: usize,
+        link: usize,
+    },
+    Wall {
+        on: usize,
+        days: i64,
+    },
+    Bank {
+        seconds: i64,
+    },
+    Bury,
+    /// A limit on one of the models, from now on.
+    Limit,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let on = 0..REPLICAS;
+    prop_oneof![
+        8 => (on.clone(), 0..2usize, 1..250u64, 0..=4u64, 0..12_000u64)
+            .prop_map(|(on, model, nanos, share, millis)| Op::Ask { on, model, nanos, share, millis }),
+        6 => (0..4_000u64).prop_map(|millis| Op::Run { millis }),
+        2 => on.clone().prop_map(|on| Op::Pause { on }),
+        2 => (on.clone(), any::<bool>()).prop_map(|(on, clock_went_on)| Op::Wake { on, clock_went_on }),
+        3 => (on.clone(), 0..4usize).prop_map(|(on, link)| Op::Link { on, link }),
+        1 => (on, -40..40i64).prop_map(|(on, days)| Op::Wall { on, days }),
+        1 => (-90_000..90_000i64).prop_map(|seconds| Op::Bank { seconds }),
+        1 => Just(Op::Bury),
+        1 => Just(Op::Limit),
+    ]
+}
+
+/// What really went upstream, and what it cost: as much as is set aside while it runs.
+type Sent = Arc<Mutex<BTreeMap<RequestId, u64>>>;
+
+struct Storm {
+    world: World,
+    sent: Sent,
+    /// What of the limited model may be used at most, since the limit came when so much was used.
+    of_model: Option<u64>,
+    /// The latest that the bank's clock has been.
+    latest: Timestamp,
+}
+
+fn limits(has_model: bool) -> Vec<Terms> {
+    let mut all: Vec<TenantLimit> = vec![money(Window::Total, TOTAL), money(Window::Minute, MINUTE)];
+    all.extend(has_model.then(|| money(Window::Total, OF_MODEL).on(Scope::Model("m".into()))));
+    vec![terms("key", &all)]
+}
+
+/// One request from its admission to its end, as a flight does it.
+async fn request(ledger: Ledger, claim: Claim, share: u64, long: Duration, sent: Sent) {
+    let (id, nanos) = (claim.id, claim.worst.money.0);
+    let Ok(mut reservation) = ledger.obtain(claim).await else { return };
+    if reservation.dispatch().await.is_err() {
+        return;
+    }
+    sent.lock().unwrap().insert(id, nanos);
+    sleep(long).await;
+    match share {
+        // Posted whole.
+        4 => drop(reservation),
+        share => {
+            sent.lock().unwrap().insert(id, nanos * share / 4);
+            drop(reservation.settle(Money(nanos * share / 4), Tokens(0), detail()));
+        }
+    }
+}
+
+impl Storm {
+    fn new() -> Storm {
+        Storm {
+            world: World::new(REPLICAS, &limits(false)),
+            sent: Sent::default(),
+            of_model: None,
+            latest: NOW,
+        }
+    }
+
+    fn apply(&mut self, op: &Op) {
+        let world = &mut self.world;
+        match *op {
+            Op::Ask { on, model, nanos, share, millis } => {
+                let about = About { model: Some(["m", "n"][model].into()), ..About::default() };
+                let claim = Claim { about, ..world.claim(on, nanos) };
+                let (ledger, sent) = (world.machines[on].ledger.clone(), self.sent.clone());
+                world.machines[on].begin(request(ledger, claim, share, Duration::from_millis(millis), sent));
+                world.run(Duration::from_millis(20));
+            }
+            Op::Run { millis } => world.run(Duration::from_millis(millis)),
+            Op::Pause { on } => world.machines[on].pause(),
+            Op::Wake { on, clock_went_on } => world.machines[on].wake(clock_went_on),
+            Op::Link { on, link } => {
+                let link = [Link::Whole, Link::Cut, Link::Deaf, Link::Whole][link];
+                world.machines[on].link.send_replace(link);
+            }
+            Op::Wall { on, days } => world.machines[on].wall = days * 24 * 3_600 * 1_000,
+            Op::Bank { seconds } => {
+                let mut state = world.vault.state();
+                self.latest = self.latest.max(state.now);
+                state.now.0 += seconds * 1_000;
+            }
+            Op::Bury => drop(world.vault.state().bury()),
+            Op::Limit => self.limit(),
+        }
+    }
+
+    /// At one moment everywhere: what is used or promised by then may be used, whatever the new limit says.
+    fn limit(&mut self) {
+        if self.of_model.is_some() {
+            return;
+        }
+        let (machines, state) = (&self.world.machines, self.world.vault.state());
+        let of = state.rows.values().filter(|row| row.sent.about.model.as_deref() == Some("m"));
+        let written: u64 = of.map(|row| row.used(Unit::Money)).sum();
+        drop(state);
+        let promised: u64 = machines.iter().map(|one| one.on(Ledger::reserved).money.0).sum();
+        self.of_model = Some(OF_MODEL.max(written + promised));
+        machines.iter().for_each(|one| one.on(|ledger| ledger.declare(&limits(true))));
+    }
+
+    fn check(&self) {
+        let state = self.world.vault.state();
+        for (purse, handed) in &state.purses {
+            let held: u64 = handed.slices.values().map(|cut| cut.amount).sum();
+            assert!(held <= handed.granted, "{held} of {} {purse:?}", handed.granted);
+            let max = match (&purse.facet, purse.window) {
+                (Facet::Whole, Window::Total) => TOTAL,
+                (Facet::Whole, _) => MINUTE,
+                _ => self.of_model.unwrap_or(u64::MAX),
+            };
+            let used = used(&state, purse);
+            assert!(used <= max, "{used} of {max} used: {purse:?}");
+            assert!(used <= handed.granted, "{used} used and {} handed out: {purse:?}", handed.granted);
+        }
+        for (id, cost) in &*self.sent.lock().unwrap() {
+            let row = state.rows.get(id).expect("nothing is sent that is not written down");
+            let written = row.used(Unit::Money);
+            assert!(written >= *cost, "{written} of {cost} is written down");
+        }
+        drop(state);
+        for machine in &self.world.machines {
+            let reserved = machine.on(Ledger::reserved).money.0;
+            assert!(reserved <= TOTAL, "{reserved} reserved");
+        }
+    }
+
+    /// Everybody is awake and reaches everybody; whatever runs ends.
+    fn calm(&mut self) {
+        for machine in &mut self.world.machines {
+            machine.link.send_replace(Link::Whole);
+            machine.wake(true);
+        }
+        self.world.run(LASTS * 6);
+        self.check();
+        let (spent, open) = books(&self.world.vault.state());
+        assert_eq!(open, 0, "nothing stays reserved");
+        for machine in &self.world.machines {
+            assert_eq!(machine.on(Ledger::open_reservations), 0);
+        }
+        // Past the last minute that anybody counted in, wherever the bank's clock has been.
+        {
+            let mut state = self.world.vault.state();
+            // So that a minute begins shortly before it goes on below.
+            let whole = self.latest.max(state.now).0.div_euclid(60_000) + 1;
+            state.now = Timestamp(whole * 60_000 + 25_000);
+        }
+        self.world.run(LASTS * 4);
+        self.whole_rest(TOTAL - spent);
+    }
+
+    /// The last nano-dollar is to be had, wherever it lies; and no more.
+    fn whole_rest(&mut self, left: u64) {
+        for on in 0..REPLICAS {
+            let about = About { model: Some("n".into()), ..About::default() };
+            let most = left.min(MINUTE);
+            let ledger = self.world.machines[on].ledger.clone();
+            let claim = Claim { about: about.clone(), ..self.world.claim(on, most) };
+            let rest = self.world.until(on, async move { ledger.obtain(claim).await });
+            let rest =
+                rest.expect("an answer").unwrap_or_else(|refused| panic!("{most} of {left}: {refused}"));
+            let (other, ledger) =
+                ((on + 1) % REPLICAS, self.world.machines[(on + 1) % REPLICAS].ledger.clone());
+            let claim = Claim { about, ..self.world.claim(other, 1) };
+            let beyond = self.world.until(other, async move { ledger.obtain(claim).await.map(drop) });
+            assert!(beyond.expect("an answer").is_err(), "beyond the limit");
+            self.world.give_back(on, rest);
+            self.world.run(Duration::from_millis(300));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 64, ..ProptestConfig::default() })]
+    /// CR-09, CR-11, LB-22: in any order.
+    #[test]
+    fn in_no_order_of_pauses_partitions_and_jumps_is_a_limit_passed_or_anything_stranded(
+        ops in prop::collection::vec(op(), 0..60),
+    ) {
+        let mut storm = Storm::new();
+        for op in &ops {
+            storm.apply(op);
+            storm.check();
+        }
+        storm.calm();
+    }
+}

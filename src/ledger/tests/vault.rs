@@ -1,0 +1,263 @@
+//! The bank as a plain table: what PostgreSQL does in `storage/postgres`, without it. Its clock stands where a test sets
+//! it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+
+use crate::ledger::lease::{Balance, Change, Decide, News, Opening, Order, Purse, Traded};
+use crate::ledger::{Amounts, Dispatched, Entry, How, JournalError, Resolved};
+use crate::units::{Facet, RequestId, Timestamp, Unit};
+
+/// The bank of all replicas.
+#[derive(Clone)]
+pub(super) struct Vault {
+    pub(super) state: Arc<Mutex<State>>,
+    pub(super) told: broadcast::Sender<Change>,
+}
+
+pub(super) struct State {
+    pub(super) now: Timestamp,
+    pub(super) lasts: Duration,
+    /// How long it takes to open a purse.
+    pub(super) opens_in: Duration,
+    /// How often it was asked for slices.
+    pub(super) exchanges: usize,
+    pub(super) lives: BTreeMap<i64, Life>,
+    pub(super) purses: BTreeMap<Purse, Handed>,
+    pub(super) rows: BTreeMap<RequestId, Row>,
+    /// Counts changes: which came first.
+    turn: u64,
+}
+
+pub(super) struct Life {
+    pub(super) expires: Timestamp,
+    pub(super) is_over: bool,
+    pub(super) heard: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Handed {
+    pub(super) granted: u64,
+    recalled: u64,
+    changed: u64,
+    pub(super) slices: BTreeMap<i64, Cut>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Cut {
+    pub(super) amount: u64,
+    trimmed: u64,
+}
+
+/// One request, as the journal has it.
+pub(super) struct Row {
+    pub(super) epoch: i64,
+    pub(super) sent: Dispatched,
+    pub(super) ended: Option<Resolved>,
+}
+
+impl Row {
+    /// What it counts for.
+    pub(super) fn used(&self, unit: Unit) -> u64 {
+        let amounts = self.ended.as_ref().map_or(self.sent.held, |ended| ended.spent);
+        if unit == Unit::Concurrency && self.ended.is_some() { 0 } else { amounts.of(unit).size() }
+    }
+
+    pub(super) fn is_of(&self, purse: &Purse) -> bool {
+        let Dispatched { account, about, admitted, .. } = &self.sent;
+        let is_in = match &purse.facet {
+            Facet::Whole => true,
+            Facet::Model(name) => about.model.as_ref() == Some(name),
+            Facet::User(name) => about.user.as_deref().unwrap_or("") == &**name,
+            Facet::Tag(name) => about.tag.as_ref() == Some(name),
+        };
+        is_in
+            && purse.account.holds(account)
+            && purse.begins <= *admitted
+            && purse.ends.is_none_or(|end| *admitted < end)
+    }
+}
+
+impl Vault {
+    pub(super) fn new(now: Timestamp, lasts: Duration) -> Vault {
+        let state = State {
+            now,
+            lasts,
+            opens_in: Duration::ZERO,
+            exchanges: 0,
+            lives: BTreeMap::new(),
+            purses: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            turn: 0,
+        };
+        Vault { state: Arc::new(Mutex::new(state)), told: broadcast::channel(64).0 }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+}
+
+impl State {
+    fn turn(&mut self) -> u64 {
+        self.turn += 1;
+        self.turn
+    }
+
+    fn is_alive(&self, epoch: i64) -> bool {
+        self.lives.get(&epoch).is_some_and(|life| !life.is_over)
+    }
+
+    fn alive(&self) -> u64 {
+        self.lives.values().filter(|life| !life.is_over).count() as u64
+    }
+
+    fn go_on(&mut self, epoch: i64) -> Result<(), JournalError> {
+        if self.is_alive(epoch) { Ok(()) } else { Err(JournalError::lease_over()) }
+    }
+
+    pub(super) fn renew(&mut self, epoch: i64) -> Result<News, JournalError> {
+        self.go_on(epoch)?;
+        let (now, expires, turn) = (self.now, self.now + self.lasts, self.turn());
+        let life = self.lives.get_mut(&epoch).unwrap();
+        life.expires = expires;
+        let heard = std::mem::replace(&mut life.heard, turn);
+        let purses = self
+            .purses
+            .iter()
+            .filter(|(purse, handed)| handed.changed > heard && purse.ends.is_none_or(|end| end > now));
+        let purses = purses.map(|(purse, handed)| {
+            let slice = handed.slices.get(&epoch).map_or(0, |cut| cut.amount);
+            (purse.clone(), Balance { granted: handed.granted, slice, ..Balance::default() })
+        });
+        Ok(News { now, replicas: self.alive(), purses: purses.collect() })
+    }
+
+    fn balance(&self, epoch: i64, purse: &Purse) -> Balance {
+        let handed = &self.purses[purse];
+        let slice = handed.slices.get(&epoch).map_or(0, |cut| cut.amount);
+        let others = handed.slices.iter().filter(|(other, _)| **other != epoch);
+        let is_awaited = others.clone().any(|(other, cut)| {
+            cut.amount > 0 && cut.trimmed < handed.recalled && self.lives[other].expires > self.now
+        });
+        let others = others.map(|(_, cut)| cut.amount).sum();
+        Balance { granted: handed.granted, slice, others, is_awaited, replicas: self.alive() }
+    }
+
+    pub(super) fn exchange(
+        &mut self,
+        epoch: i64,
+        purses: &[Purse],
+        decide: Decide<'_>,
+    ) -> Result<(Traded, Vec<Purse>), JournalError> {
+        self.exchanges += 1;
+        self.go_on(epoch)?;
+        let missing = (0..purses.len()).filter(|at| !self.purses.contains_key(&purses[*at]));
+        let missing: Vec<usize> = missing.collect();
+        if !missing.is_empty() {
+            return Ok((Traded::Missing(missing), Vec::new()));
+        }
+        let before: Vec<Balance> = purses.iter().map(|purse| self.balance(epoch, purse)).collect();
+        let orders = decide(&before);
+        let (turn, mut recalled, mut after) = (self.turn(), Vec::new(), Vec::new());
+        for ((purse, balance), Order { slice, is_tight, recalls }) in purses.iter().zip(before).zip(orders) {
+            let handed = self.purses.get_mut(purse).unwrap();
+            handed.granted = handed.granted.saturating_sub(balance.slice) + slice;
+            handed.changed = turn;
+            let cut = handed.slices.entry(epoch).or_default();
+            (cut.amount, cut.trimmed) = (slice, if is_tight { turn } else { cut.trimmed });
+            if recalls {
+                handed.recalled = turn;
+                recalled.push(purse.clone());
+            }
+            after.push(Balance { granted: handed.granted, slice, ..balance });
+        }
+        Ok((Traded::Balances(after), recalled))
+    }
+
+    pub(super) fn open(&mut self, epoch: i64, openings: &[Opening]) -> Result<Vec<u64>, JournalError> {
+        for Opening { purse, .. } in openings {
+            if self.purses.contains_key(purse) {
+                continue;
+            }
+            let mut handed = Handed { changed: self.turn(), ..Handed::default() };
+            for row in self.rows.values().filter(|row| row.is_of(purse)) {
+                handed.granted += row.used(purse.unit);
+                if self.is_alive(row.epoch) {
+                    handed.slices.entry(row.epoch).or_default().amount += row.used(purse.unit);
+                }
+            }
+            self.purses.insert(purse.clone(), handed);
+        }
+        self.go_on(epoch)?;
+        let before = |Opening { purse, counted_since }: &Opening| {
+            let theirs = self.rows.values().filter(|row| row.epoch == epoch && row.is_of(purse));
+            let resolved = theirs.filter(|row| {
+                row.ended.as_ref().zip(*counted_since).is_some_and(|(ended, since)| ended.at < since)
+            });
+            resolved.map(|row| row.used(purse.unit)).sum()
+        };
+        Ok(openings.iter().map(before).collect())
+    }
+
+    pub(super) fn append(&mut self, epoch: i64, entries: &[Entry]) -> Result<(), JournalError> {
+        self.go_on(epoch)?;
+        for entry in entries {
+            match entry {
+                Entry::Dispatched(sent) => {
+                    let row = Row { epoch, sent: sent.clone(), ended: None };
+                    self.rows.entry(sent.id).or_insert(row);
+                }
+                Entry::Extended(more) => self.rows.get_mut(&more.id).unwrap().sent.held += more.more,
+                Entry::Metered(_) => {}
+                Entry::Resolved(ended) => {
+                    let row = self.rows.get_mut(&ended.id).expect("it was dispatched");
+                    row.ended.get_or_insert_with(|| ended.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn bury(&mut self) -> usize {
+        let dead = self.lives.iter().filter(|(_, life)| !life.is_over && life.expires < self.now);
+        let dead: Vec<i64> = dead.map(|(epoch, _)| *epoch).collect();
+        dead.iter().for_each(|epoch| self.end(*epoch));
+        dead.len()
+    }
+
+    pub(super) fn end(&mut self, epoch: i64) {
+        if !self.is_alive(epoch) {
+            return;
+        }
+        self.lives.get_mut(&epoch).unwrap().is_over = true;
+        let (now, turn) = (self.now, self.turn());
+        for row in self.rows.values_mut().filter(|row| row.epoch == epoch && row.ended.is_none()) {
+            let Entry::Resolved(posted) = Entry::posted(row.sent.clone(), now) else { unreachable!() };
+            row.ended = Some(posted);
+        }
+        for (purse, handed) in &mut self.purses {
+            let Some(cut) = handed.slices.remove(&epoch) else { continue };
+            let theirs = self.rows.values().filter(|row| row.epoch == epoch && row.is_of(purse));
+            let used: u64 = theirs.map(|row| row.used(purse.unit)).sum();
+            handed.granted = (handed.granted + used).saturating_sub(cut.amount);
+            handed.changed = turn;
+        }
+    }
+}
+
+/// All that was used of a purse.
+pub(super) fn used(state: &State, purse: &Purse) -> u64 {
+    state.rows.values().filter(|row| row.is_of(purse)).map(|row| row.used(purse.unit)).sum()
+}
+
+/// What was charged in all, and how many requests are open.
+pub(super) fn books(state: &State) -> (u64, usize) {
+    let ended = state.rows.values().filter_map(|row| row.ended.as_ref());
+    let spent = ended.filter(|ended| ended.how != How::Voided).map(|ended| ended.spent);
+    let spent = spent.fold(Amounts::ZERO, |sum, one| sum + one).money.0;
+    (spent, state.rows.values().filter(|row| row.ended.is_none()).count())
+}

@@ -1,0 +1,198 @@
+//! Recomputing everything from all entries.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug, Display};
+
+use crate::ledger::{
+    About, AccountId, Amounts, How, Record, Rollups, SEAL_MAX, Seal, Sealing, Span, Spent, Sums,
+};
+use crate::units::{Count, Money, Timestamp};
+
+use super::Snapshot;
+
+/// Sums over all time, by account and by what the requests were about.
+type Balances = BTreeMap<(AccountId, About), Sums>;
+
+/// How many differences a report names.
+const NAMED_MAX: usize = 20;
+
+/// What came of recomputing the books from all their entries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How many resolutions there are.
+    pub resolutions: u64,
+    /// How many reservations have none.
+    pub open: u64,
+    /// How many seals there are.
+    pub seals: usize,
+    /// How many of the resolutions they cover.
+    pub sealed: u64,
+    /// What was spent over all time.
+    pub spent: Money,
+    /// The first differences, each in words; none in books that are right.
+    pub differences: Vec<String>,
+    /// How many there are in all.
+    pub found: usize,
+}
+
+/// Recomputes all of it.
+pub(in crate::storage) async fn verify(snapshot: &mut impl Snapshot) -> Result<Report, sqlx::Error> {
+    let mut report = Report::default();
+    for flaw in snapshot.flaws().await? {
+        report.differs(flaw);
+    }
+    match entries(snapshot, &mut report).await {
+        Ok(balances) => stand(&balances, &snapshot.balances().await?, &mut report),
+        Err(error @ (sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. })) => {
+            report.differs(format!("a row cannot be read: {error}"));
+        }
+        Err(error) => return Err(error),
+    }
+    report.open = snapshot.open().await?;
+    Ok(report)
+}
+
+impl Report {
+    /// True where nothing differs.
+    pub fn is_right(&self) -> bool {
+        self.found == 0
+    }
+
+    fn differs(&mut self, difference: String) {
+        self.found += 1;
+        if self.differences.len() < NAMED_MAX {
+            self.differences.push(difference);
+        }
+    }
+
+    fn check<T: PartialEq + Debug>(&mut self, what: &str, of: &dyn Display, is: &T, should: &T) {
+        if is != should {
+            self.differs(format!("{what} of {of}: {is:?}, and it should be {should:?}"));
+        }
+    }
+}
+
+/// What to call a resolution, put into words only where one differs.
+struct Name<'a>(&'a Record);
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "resolution {} ({})", self.0.number, self.0.resolved.id)
+    }
+}
+
+/// Walks all resolutions, seal by seal and on to the last; gives back what they come to.
+async fn entries(snapshot: &mut impl Snapshot, report: &mut Report) -> Result<Balances, sqlx::Error> {
+    let (mut balances, mut previous) = (Balances::new(), None::<Seal>);
+    for seal in snapshot.seals().await? {
+        let name = format!("seal {}", seal.number);
+        let number = previous.as_ref().map_or(0, |seal| seal.number) + 1;
+        report.check("the number", &name, &seal.number, &number);
+        let again = walk(snapshot, Sealing::after(previous.as_ref()), seal.through, report).await?;
+        match again.finish(seal.at) {
+            None => report.differs(format!("{name} covers nothing")),
+            Some((again, rollups)) => {
+                compare(snapshot, &name, &seal, (&again, &rollups), report).await?;
+                add(&mut balances, &rollups);
+            }
+        }
+        (report.seals, report.sealed) = (report.seals + 1, report.resolutions);
+        previous = Some(seal);
+    }
+    // What is not sealed yet, as if it were.
+    let mut last = previous;
+    loop {
+        let sealing = walk(snapshot, Sealing::after(last.as_ref()), i64::MAX, report).await?;
+        let Some((seal, rollups)) = sealing.finish(Timestamp(0)) else { return Ok(balances) };
+        add(&mut balances, &rollups);
+        last = Some(seal);
+    }
+}
+
+/// Goes on to that number, or as far as one seal reaches.
+async fn walk(
+    snapshot: &mut impl Snapshot,
+    mut sealing: Sealing,
+    through: i64,
+    report: &mut Report,
+) -> Result<Sealing, sqlx::Error> {
+    while sealing.room() > 0 {
+        let part = snapshot.records(sealing.through(), through, sealing.room().min(SEAL_MAX)).await?;
+        if part.is_empty() {
+            break;
+        }
+        for record in &part {
+            one(record, report);
+            sealing.add(record);
+        }
+    }
+    Ok(sealing)
+}
+
+/// A resolution against what led to it.
+fn one(record: &Record, report: &mut Report) {
+    let Record { resolved, dispatched, .. } = record;
+    report.resolutions += 1;
+    report.spent += resolved.spent.money;
+    let name = Name(record);
+    let Some(dispatched) = dispatched else { return report.differs(format!("{name} has no reservation")) };
+    report.check("the account", &name, &resolved.account, &dispatched.account);
+    report.check("the admission", &name, &resolved.admitted, &dispatched.admitted);
+    let spent = Amounts { requests: Count::ZERO, ..resolved.spent };
+    report.check("the overrun", &name, &resolved.overrun, &spent.saturating_sub(record.held()));
+    if resolved.how == How::Voided {
+        report.check("the voided charge", &name, &spent, &Amounts::ZERO);
+    }
+}
+
+async fn compare(
+    snapshot: &mut impl Snapshot,
+    name: &str,
+    seal: &Seal,
+    (again, rollups): (&Seal, &Rollups),
+    report: &mut Report,
+) -> Result<(), sqlx::Error> {
+    report.check("the last resolution", &name, &seal.through, &again.through);
+    report.check("the number of resolutions", &name, &seal.resolutions, &again.resolutions);
+    report.check("the hash", &name, &seal.hex(), &again.hex());
+    let stored = snapshot.rollups(seal.number).await?;
+    let should = rollups.iter().map(|((span, start, account, about), sums)| {
+        (span.length(), (*start, account.clone(), about.clone()), *sums)
+    });
+    same(&format!("a rollup of {name}"), stored, should, report);
+    Ok(())
+}
+
+/// Two lists, in one order.
+fn same<T: PartialEq + Debug>(what: &str, is: Vec<T>, should: impl Iterator<Item = T>, report: &mut Report) {
+    let (mut is, mut should) = (is.into_iter(), should);
+    loop {
+        match (is.next(), should.next()) {
+            (None, None) => return,
+            (Some(is), Some(should)) if is == should => {}
+            (is, should) => {
+                // What follows may only be shifted.
+                return report.differs(format!("{what}: {is:?}, and its rows come to {should:?}"));
+            }
+        }
+    }
+}
+
+fn add(balances: &mut Balances, rollups: &Rollups) {
+    for ((_, _, account, about), sums) in rollups.iter().filter(|((span, ..), _)| *span == Span::All) {
+        *balances.entry((account.clone(), about.clone())).or_default() += *sums;
+    }
+}
+
+/// The balances that a start reads.
+fn stand(balances: &Balances, stored: &[Spent], report: &mut Report) {
+    let stored = stored.iter().map(|one| {
+        let sums = Sums { spent: one.spent, overrun: one.overrun, settled: one.settled, ..Sums::default() };
+        ((one.account.clone(), one.about.clone()), sums)
+    });
+    let should = balances.iter().map(|(key, sums)| {
+        let Sums { spent, overrun, settled, .. } = *sums;
+        (key.clone(), Sums { spent, overrun, settled, ..Sums::default() })
+    });
+    same("a balance", stored.collect(), should, report);
+}

@@ -1,0 +1,100 @@
+//! Purses that are new: what was used in their windows before is summed up.
+
+use sqlx::{PgConnection, Row};
+
+use crate::ledger::{Epoch, Opening};
+
+use super::purses::Names;
+use super::rows::count;
+
+/// Makes purses where they are missing. What was used in their windows before, when there was no such limit yet, is
+/// granted from the start: to those who live, what they used, as their slices.
+pub(super) async fn create(connection: &mut PgConnection, openings: &[Opening]) -> Result<(), sqlx::Error> {
+    let statement = "\
+        INSERT INTO purses (account, facet, name, unit, period, begins, ends) \
+        SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[]) \
+        ORDER BY 1, 2, 4, 5, 6, 3 ON CONFLICT DO NOTHING RETURNING id";
+    let names = Names(openings.iter().map(|opening| &opening.purse).collect());
+    let created: Vec<i64> = sqlx::query_scalar(statement)
+        .bind(names.accounts())
+        .bind(names.facets())
+        .bind(names.names())
+        .bind(names.units())
+        .bind(names.periods())
+        .bind(names.begins())
+        .bind(names.ends())
+        .fetch_all(&mut *connection)
+        .await?;
+    if created.is_empty() {
+        return Ok(());
+    }
+    // Nobody is buried between what is read and what is written.
+    sqlx::query("SELECT 1 FROM replicas WHERE NOT is_over ORDER BY epoch FOR KEY SHARE")
+        .fetch_all(&mut *connection)
+        .await?;
+    // Once one purse of a limit exists, nothing is used of it without a purse.
+    let statement = "\
+        WITH used AS ( \
+            SELECT p.id AS purse, u.epoch, r.epoch IS NOT NULL AS is_alive, sum(CASE p.unit \
+                WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
+                WHEN 'tool_calls' THEN u.tool_calls ELSE u.concurrency END)::bigint AS amount \
+            FROM purses p JOIN uses u \
+              ON (u.account = p.account OR starts_with(u.account, p.account || '/')) \
+             AND u.admitted_at >= p.begins AND (p.ends IS NULL OR u.admitted_at < p.ends) \
+             AND CASE p.facet WHEN 'whole' THEN TRUE WHEN 'model' THEN u.model = p.name \
+                     WHEN 'user' THEN coalesce(u.end_user, '') = p.name ELSE u.tag = p.name END \
+             AND u.admitted_at < coalesce( \
+                     (SELECT (extract(epoch FROM min(q.created_at)) * 1000)::bigint FROM purses q \
+                      WHERE (q.account, q.facet, q.unit, q.period, q.begins) \
+                          = (p.account, p.facet, p.unit, p.period, p.begins) AND NOT q.id = ANY($1) \
+                        AND p.facet = 'user'), \
+                     9223372036854775807) \
+            LEFT JOIN replicas r ON r.epoch = u.epoch AND NOT r.is_over \
+            WHERE p.id = ANY($1) GROUP BY 1, 2, 3), \
+        cut AS ( \
+            INSERT INTO slices (purse, epoch, amount) SELECT purse, epoch, amount FROM used WHERE is_alive) \
+        UPDATE purses p SET granted = total.amount \
+        FROM (SELECT purse, sum(amount)::bigint AS amount FROM used GROUP BY 1) total WHERE p.id = total.purse";
+    sqlx::query(statement).bind(created).execute(connection).await.map(drop)
+}
+
+/// What a life used of each purse and resolved before it began to count that part of the account. These rows do not change
+/// any more.
+pub(super) async fn before(
+    connection: &mut PgConnection,
+    epoch: Epoch,
+    openings: &[Opening],
+) -> Result<Vec<u64>, sqlx::Error> {
+    if openings.iter().all(|opening| opening.counted_since.is_none()) {
+        return Ok(vec![0; openings.len()]);
+    }
+    let statement = "\
+        WITH mine AS MATERIALIZED ( \
+            SELECT r.* FROM resolutions r JOIN reservations v ON v.id = r.reservation WHERE v.epoch = $1) \
+        SELECT coalesce(sum(CASE w.unit \
+                WHEN 'money' THEN r.money WHEN 'thinking' THEN r.thinking WHEN 'tool_calls' THEN r.tool_calls \
+                WHEN 'requests' THEN (r.how <> 'voided')::int ELSE 0 END), 0)::bigint AS used \
+        FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[]) \
+             WITH ORDINALITY AS w (account, facet, name, unit, begins, ends, counted_since, place) \
+        LEFT JOIN mine r \
+          ON (r.account = w.account OR starts_with(r.account, w.account || '/')) \
+         AND r.admitted_at >= w.begins AND (w.ends IS NULL OR r.admitted_at < w.ends) \
+         AND r.resolved_at < w.counted_since \
+         AND CASE w.facet WHEN 'whole' THEN TRUE WHEN 'model' THEN r.model = w.name \
+                 WHEN 'user' THEN coalesce(r.end_user, '') = w.name ELSE r.tag = w.name END \
+        GROUP BY w.place ORDER BY w.place";
+    let names = Names(openings.iter().map(|opening| &opening.purse).collect());
+    let since = openings.iter().map(|opening| opening.counted_since.map(|since| since.0));
+    let rows = sqlx::query(statement)
+        .bind(epoch.0)
+        .bind(names.accounts())
+        .bind(names.facets())
+        .bind(names.names())
+        .bind(names.units())
+        .bind(names.begins())
+        .bind(names.ends())
+        .bind(since.collect::<Vec<Option<i64>>>())
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(|row| row.try_get("used").map(count)).collect()
+}

@@ -1,0 +1,91 @@
+//! Making seals in PostgreSQL while replicas write, and reading them back.
+
+use std::time::Duration;
+
+use sqlx::{Connection, PgConnection};
+use tokio::time::{Instant, sleep};
+
+use crate::ledger::Sealing;
+use crate::storage::books::seal_statements;
+
+use super::records::records;
+
+seal_statements!(sqlx::Postgres, PgConnection, sqlx::postgres::PgRow);
+
+/// Whoever seals holds this lock of the database's; the others wait for it, and find it done.
+const LOCK: i64 = i64::from_be_bytes(*b"stintsea");
+
+/// Longer than any of our transactions may take: their statements have a limit, and so has their silence.
+const WRITERS_MAX: Duration = Duration::from_secs(15);
+
+/// How long to wait before looking again who writes: less at first.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What is committed while it is looked at is seen by the next statement, whatever the server's default is.
+const AS_IT_COMES: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+/// Those who may have been given numbers that nobody else can see yet.
+macro_rules! writers {
+    () => {
+        " FROM pg_locks \
+         WHERE locktype = 'relation' AND relation = 'resolutions'::regclass AND mode = 'RowExclusiveLock' AND granted \
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    };
+}
+
+const WRITERS: &str = concat!("SELECT DISTINCT virtualtransaction", writers!());
+
+const STILL_WRITING: &str = concat!("SELECT count(*)", writers!(), " AND virtualtransaction = ANY($1)");
+
+/// Seals the oldest resolutions that are not sealed yet. Nothing, where another did so while this one waited for it.
+pub(super) async fn seal(connection: &mut PgConnection, now: Timestamp) -> Result<Option<Seal>, sqlx::Error> {
+    let known = last(&mut *connection).await?;
+    let mut transaction = connection.begin_with(AS_IT_COMES).await?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *transaction).await?;
+    let previous = last(&mut transaction).await?;
+    if previous != known {
+        return Ok(None);
+    }
+    let newest = newest(&mut transaction).await?;
+    if previous.as_ref().is_some_and(|seal| newest <= seal.through) {
+        return Ok(None);
+    }
+    await_writers(&mut transaction).await?;
+    let mut sealing = Sealing::after(previous.as_ref());
+    while sealing.room() > 0 {
+        let part = records(&mut transaction, sealing.through(), newest, sealing.room()).await?;
+        if part.is_empty() {
+            break;
+        }
+        part.iter().for_each(|record| sealing.add(record));
+    }
+    let Some((seal, rollups)) = sealing.finish(now) else { return Ok(None) };
+    write(&mut transaction, &seal, rollups).await?;
+    transaction.commit().await?;
+    Ok(Some(seal))
+}
+
+/// Waits until every transaction has ended that has written resolutions and may not be seen yet. Numbers are handed out
+/// in order: whoever was given a lower one than can be seen now holds its lock now, and until what it wrote is seen.
+async fn await_writers(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let writers: Vec<String> = sqlx::query_scalar(WRITERS).fetch_all(&mut *connection).await?;
+    let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
+    while !writers.is_empty() {
+        let still = sqlx::query_scalar::<_, i64>(STILL_WRITING).bind(&writers);
+        if still.fetch_one(&mut *connection).await? == 0 {
+            break;
+        }
+        if began.elapsed() > WRITERS_MAX {
+            return Err(endless());
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LOOK);
+    }
+    Ok(())
+}
+
+fn endless() -> sqlx::Error {
+    let told = "a transaction that writes to the table resolutions does not end, and nothing can be sealed beside it: \
+                pg_locks and pg_stat_activity show it";
+    sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, told))
+}

@@ -1,0 +1,9 @@
+//! Sums of what was spent and used, in PostgreSQL.
+
+use sqlx::postgres::{PgArguments, PgRow};
+
+use crate::storage::books::sum_statements;
+
+use super::ONE_MOMENT;
+
+sum_statements!(sqlx::Postgres, PgArguments, sqlx::PgConnection, PgRow, ONE_MOMENT);

@@ -1,0 +1,93 @@
+//! PostgreSQL's own programs, which copy a whole database and put it back.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
+
+use crate::storage::StorageError;
+
+use super::address::Address;
+
+/// How much of what a program complains of is told, in lines.
+const SAID_MAX: usize = 5;
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    Dump,
+    Restore,
+}
+
+impl Tool {
+    fn name(self) -> &'static str {
+        match self {
+            Tool::Dump => "pg_dump",
+            Tool::Restore => "pg_restore",
+        }
+    }
+
+    /// Sees whether it is there and knows a server of that version, the first of its numbers.
+    pub(super) async fn check(self, address: &Address, server: i32) -> Result<(), StorageError> {
+        let output = self.output(address, vec!["--version".into()], None).await?;
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        match version(&told) {
+            Some(version) if version >= server => Ok(()),
+            Some(version) => Err(StorageError::OldTool { tool: self.name(), version, server }),
+            None => Err(self.failed(&output)),
+        }
+    }
+
+    /// Runs it to its good end; what it prints goes into a file, if one is named.
+    pub(super) async fn run(
+        self,
+        address: &Address,
+        arguments: Vec<OsString>,
+        into: Option<File>,
+    ) -> Result<(), StorageError> {
+        let output = self.output(address, arguments, into).await?;
+        if output.status.success() { Ok(()) } else { Err(self.failed(&output)) }
+    }
+
+    async fn output(
+        self,
+        address: &Address,
+        arguments: Vec<OsString>,
+        into: Option<File>,
+    ) -> Result<Output, StorageError> {
+        let mut command = Command::new(self.name());
+        command.args(arguments).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.stdout(into.map_or_else(Stdio::piped, Stdio::from));
+        // Nothing of the caller's own that would lead elsewhere.
+        command.env_remove("PGSERVICE").env_remove("PGHOSTADDR").envs(address.variables());
+        let tool = self.name();
+        let ran = tokio::task::spawn_blocking(move || command.output()).await;
+        let ran = ran.unwrap_or_else(|broken| Err(std::io::Error::other(broken)));
+        ran.map_err(|source| StorageError::NoTool { tool, source })
+    }
+
+    fn failed(self, output: &Output) -> StorageError {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let mut lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines.truncate(SAID_MAX);
+        let said = if lines.is_empty() { output.status.to_string() } else { lines.join("\n  ") };
+        StorageError::Tool { tool: self.name(), said }
+    }
+}
+
+/// The first number of `pg_dump (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+fn version(told: &str) -> Option<i32> {
+    let number = told.split_once("(PostgreSQL) ")?.1;
+    number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_its_first_number() {
+        assert_eq!(version("pg_dump (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"), Some(15));
+        assert_eq!(version("pg_restore (PostgreSQL) 18beta1\n"), Some(18));
+        assert_eq!(version("something else"), None);
+    }
+}

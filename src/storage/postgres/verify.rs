@@ -1,0 +1,91 @@
+//! What is recomputed of a database in PostgreSQL.
+
+use sqlx::{PgConnection, Row};
+
+use crate::ledger::{Record, Seal, Spent};
+use crate::storage::books::{Rollup, Snapshot};
+
+use super::records::records;
+use super::rows::count;
+use super::{seals, sums};
+
+/// What must not be, and how to find it; `?` is what is told of each.
+const NEVER: [(&str, &str); 8] = [
+    (
+        "the reservation ? has a negative amount",
+        "SELECT encode(id, 'hex') FROM reservations \
+         WHERE least(money, thinking, tool_calls, price_input, price_output) < 0",
+    ),
+    (
+        "an extension of ? has a negative amount",
+        "SELECT encode(reservation, 'hex') FROM extensions WHERE least(money, thinking, tool_calls) < 0",
+    ),
+    (
+        "a metering of ? has a negative amount",
+        "SELECT encode(reservation, 'hex') FROM meterings WHERE least(money, thinking, tool_calls) < 0",
+    ),
+    (
+        "the resolution of ? has a negative amount",
+        "SELECT encode(reservation, 'hex') FROM resolutions \
+         WHERE least(money, thinking, tool_calls, overrun_money, overrun_thinking, overrun_tool_calls, \
+                     prompt, overhead, solution, other) < 0",
+    ),
+    (
+        "? is resolved more than once",
+        "SELECT encode(reservation, 'hex') FROM resolutions GROUP BY reservation HAVING count(*) > 1",
+    ),
+    (
+        "there is an extension of ?, and no such reservation",
+        "SELECT DISTINCT encode(reservation, 'hex') FROM extensions e \
+         WHERE NOT EXISTS (SELECT 1 FROM reservations WHERE id = e.reservation)",
+    ),
+    (
+        "there is a metering of ?, and no such reservation",
+        "SELECT DISTINCT encode(reservation, 'hex') FROM meterings m \
+         WHERE NOT EXISTS (SELECT 1 FROM reservations WHERE id = m.reservation)",
+    ),
+    (
+        "? has no resolution, though all was posted that its replica left open",
+        "SELECT encode(v.id, 'hex') FROM reservations v JOIN replicas r ON r.epoch = v.epoch \
+         WHERE r.is_over AND NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = v.id)",
+    ),
+];
+
+/// Within a transaction that sees one moment.
+impl Snapshot for PgConnection {
+    async fn records(&mut self, after: i64, through: i64, most: usize) -> Result<Vec<Record>, sqlx::Error> {
+        records(self, after, through, most).await
+    }
+
+    async fn newest(&mut self) -> Result<i64, sqlx::Error> {
+        seals::newest(self).await
+    }
+
+    async fn seals(&mut self) -> Result<Vec<Seal>, sqlx::Error> {
+        seals::all(self).await
+    }
+
+    async fn rollups(&mut self, seal: i64) -> Result<Vec<Rollup>, sqlx::Error> {
+        seals::rollups(self, seal).await
+    }
+
+    async fn balances(&mut self) -> Result<Vec<Spent>, sqlx::Error> {
+        sums::balances(self).await
+    }
+
+    async fn open(&mut self) -> Result<u64, sqlx::Error> {
+        let sql = "SELECT count(*) FROM reservations v \
+                   WHERE NOT EXISTS (SELECT 1 FROM resolutions r WHERE r.reservation = v.id)";
+        Ok(count(sqlx::query_scalar(sql).fetch_one(self).await?))
+    }
+
+    async fn flaws(&mut self) -> Result<Vec<String>, sqlx::Error> {
+        let mut flaws = Vec::new();
+        for (told, sql) in NEVER {
+            for row in sqlx::query(sql).fetch_all(&mut *self).await? {
+                flaws.push(told.replace('?', row.try_get(0)?));
+            }
+        }
+        Ok(flaws)
+    }
+}

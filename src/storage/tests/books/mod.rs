@@ -1,0 +1,199 @@
+//! Sealing, verifying, backing up and restoring, in both databases.
+
+mod sealing;
+mod shelf;
+mod tampering;
+
+use crate::ledger::conformance::{amounts, dispatched, resolved};
+use crate::ledger::{Entry, Extended, How, Journal, Ledger, Metered, Settings, Sums, UsageQuery};
+use crate::storage::{Archive, StorageError, restore};
+use crate::tasks::Tasks;
+use crate::tenant::Terms;
+use crate::units::{AccountId, Money, Timestamp, Tokens};
+
+use super::{detail, patiently, reserve};
+use shelf::Shelf;
+
+/// Two sealed days of two requests, one request that is not sealed, and one that is open; each with an extension and
+/// a metering.
+async fn keep_books(journal: &dyn Journal) {
+    for day in 0..3 {
+        for number in 0..2 {
+            let row = dispatched("acme/alice", 1_000_000 * (day + 1) + number, amounts(50, 60));
+            let more = amounts(7, 0);
+            let extended = Entry::Extended(Extended { id: row.id, step: 1, more, model: None });
+            let metered = Entry::Metered(Metered { id: row.id, step: 1, spent: amounts(3, 3) });
+            let end = Entry::Resolved(resolved(&row, How::Settled, amounts(20, 10)));
+            let begun = [Entry::Dispatched(row), extended, metered];
+            journal.append(&begun).await.unwrap();
+            if (day, number) != (2, 1) {
+                journal.append(&[end]).await.unwrap();
+            }
+        }
+        if day < 2 {
+            journal.seal(Timestamp(day)).await.unwrap();
+        }
+    }
+}
+
+/// LB-24: what is read at a start is what all entries come to.
+#[tokio::test]
+async fn books_that_were_kept_are_right() {
+    for shelf in Shelf::both() {
+        keep_books(&*shelf.journal().await).await;
+        let report = shelf.verify().await;
+        assert_eq!(report.differences, Vec::<String>::new());
+        assert_eq!((report.resolutions, report.sealed, report.seals, report.open), (5, 4, 2, 1));
+        assert_eq!(report.spent, Money(100));
+    }
+}
+
+#[tokio::test]
+async fn the_books_are_sealed_once_a_day() {
+    const DAY: i64 = 24 * 3600 * 1000;
+    for shelf in Shelf::both() {
+        let (tasks, now) = (Tasks::default(), Timestamp(500 * DAY - 1));
+        let terms = [Terms::unlimited(AccountId::new("anonymous"))];
+        let (journal, observer) = (shelf.journal().await, std::sync::Arc::new(()));
+        let ledger = Ledger::open(&tasks, journal, observer, Settings::default(), &terms, now).await.unwrap();
+        assert_eq!(ledger.seal_daily(now).await.unwrap(), [], "nothing is not sealed");
+        for (now, seals) in [(now, 1), (now, 0), (Timestamp(500 * DAY), 1), (Timestamp(501 * DAY - 1), 0)] {
+            let mut reservation = reserve(&ledger, 10);
+            reservation.dispatch().await.unwrap();
+            let settling = reservation.settle(Money(3), Tokens(1), detail());
+            assert!(settling.journalled(std::time::Duration::from_secs(60)).await.journalled);
+            assert_eq!(ledger.seal_daily(now).await.unwrap().len(), seals, "{now}");
+        }
+        assert!(shelf.verify().await.is_right());
+    }
+}
+
+#[tokio::test]
+async fn the_books_can_be_read_and_copied_beside_who_writes_them() {
+    for shelf in Shelf::both() {
+        let journal = shelf.journal().await;
+        keep_books(&*journal).await;
+        let mut archive = shelf.archive().await;
+        assert!(archive.verify().await.unwrap().is_right());
+        let row = dispatched("acme/alice", 9_000_000, amounts(50, 60));
+        journal.append(&[Entry::Dispatched(row)]).await.unwrap();
+        assert_eq!(archive.verify().await.unwrap().open, 2, "it sees what is committed meanwhile");
+        let copy = shelf.path("copy");
+        let report = archive.back_up(&copy).await.unwrap();
+        assert_eq!(report, archive.verify().await.unwrap());
+        let refused = archive.back_up(&copy).await.unwrap_err();
+        assert!(refused.to_string().contains("there is no such file"), "{refused}");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_backup_is_restored_where_nothing_stands() {
+    for (shelf, elsewhere) in Shelf::both().into_iter().zip(Shelf::both()) {
+        let copy = shelf.path("copy");
+        keep_books(&*shelf.journal().await).await;
+        shelf.archive().await.back_up(&copy).await.unwrap();
+        let told = Archive::open(&elsewhere.settings()).await.unwrap_err().to_string();
+        assert!(told.starts_with("there are no books at"), "{told}");
+        let restored = restore(&copy, &elsewhere.settings(), false).await.unwrap();
+        assert_eq!((restored.aside, restored.report.resolutions), (None, 5));
+        assert_eq!(restored.report, shelf.verify().await);
+        let journal = elsewhere.journal().await;
+        assert_eq!(journal.balances().await.unwrap()[0].spent.money, Money(100));
+        journal.seal(Timestamp(9)).await.unwrap().expect("the fifth is sealed here");
+        keep_books(&*journal).await;
+        assert_eq!(elsewhere.verify().await.differences, Vec::<String>::new());
+        if elsewhere.is_server() {
+            let refused = restore(&copy, &elsewhere.settings(), false).await.unwrap_err().to_string();
+            assert!(refused.contains("is not empty"), "{refused}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_stands_there_is_moved_aside_and_a_database_is_not() {
+    let (file, server) = (Shelf::file(), Shelf::server());
+    for shelf in [&file, &server] {
+        keep_books(&*shelf.journal().await).await;
+        shelf.archive().await.back_up(&shelf.path("copy")).await.unwrap();
+    }
+    let journal = file.journal().await;
+    let refused = restore(&file.path("copy"), &file.settings(), true).await.unwrap_err().to_string();
+    assert!(refused.starts_with("another stint process"), "{refused}");
+    journal.append(&[Entry::Dispatched(dispatched("later", 1, amounts(1, 1)))]).await.unwrap();
+    drop(journal);
+    let refused = patiently(async || match restore(&file.path("copy"), &file.settings(), false).await {
+        Err(StorageError::Exists(path)) => Ok(path),
+        other => other.map(|restored| restored.aside.unwrap_or_default()),
+    });
+    assert_eq!(refused.await, file.path("stint.db"), "it is there already");
+    let restored = patiently(async || restore(&file.path("copy"), &file.settings(), true).await).await;
+    let aside = super::open(&restored.aside.unwrap()).await;
+    assert_eq!(aside.unresolved().await.unwrap().len(), 2);
+    assert_eq!(file.journal().await.unresolved().await.unwrap().len(), 1);
+
+    let before = server.verify().await;
+    let refused = restore(&server.path("copy"), &server.settings(), true).await.unwrap_err().to_string();
+    assert!(refused.contains("is not empty"), "{refused}");
+    assert_eq!(server.verify().await, before);
+}
+
+#[tokio::test]
+async fn a_backup_that_is_wrong_is_not_restored() {
+    for (shelf, nowhere) in Shelf::both().into_iter().zip(Shelf::both()) {
+        let copy = shelf.path("copy");
+        keep_books(&*shelf.journal().await).await;
+        shelf.tamper("UPDATE resolutions SET money = 1 WHERE number = 1").await;
+        assert!(!shelf.archive().await.back_up(&copy).await.unwrap().is_right());
+        let refused = restore(&copy, &nowhere.settings(), false).await.unwrap_err().to_string();
+        assert!(refused.contains("its books are wrong"), "{refused}");
+        let told = Archive::open(&nowhere.settings()).await.unwrap_err().to_string();
+        assert!(told.starts_with("there are no books at"), "nothing is left of an attempt: {told}");
+        std::fs::write(&copy, "something else entirely").unwrap();
+        restore(&copy, &nowhere.settings(), false).await.unwrap_err();
+        shelf.archive().await.back_up(&shelf.path("other")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_backup_of_something_else_is_not_restored() {
+    let (shelf, nowhere) = (Shelf::server(), Shelf::server());
+    let copy = shelf.path("copy");
+    keep_books(&*shelf.journal().await).await;
+    shelf.archive().await.back_up(&copy).await.unwrap();
+    let in_schema = nowhere.in_schema("elsewhere").await;
+    let refused = restore(&copy, &in_schema, false).await.unwrap_err().to_string();
+    assert!(refused.contains("holds no books"), "{refused}");
+    let told = Archive::open(&in_schema).await.unwrap_err().to_string();
+    assert!(told.starts_with("there are no books at"), "{told}");
+}
+
+#[tokio::test]
+async fn an_export_shows_every_resolution_and_comes_to_the_balances() {
+    for shelf in Shelf::both() {
+        keep_books(&*shelf.journal().await).await;
+        let (mut sums, mut numbers) = (Sums::default(), Vec::new());
+        let mut archive = shelf.archive().await;
+        let shown = archive.each(|record| {
+            sums.add(&record.resolved);
+            numbers.push(record.number);
+            assert_eq!(record.held().money, Money(57));
+            Ok(())
+        });
+        shown.await.unwrap();
+        assert_eq!(numbers, [1, 2, 3, 4, 5]);
+        let query = UsageQuery {
+            account: None,
+            from: Timestamp(i64::MIN),
+            to: Timestamp(i64::MAX),
+            by: Default::default(),
+            after: None,
+            limit: 10,
+        };
+        assert_eq!(archive.usage(&query).await.unwrap()[0].sums, sums);
+    }
+}

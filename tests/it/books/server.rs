@@ -1,0 +1,157 @@
+//! The books in PostgreSQL, in an operator's hands.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::desk::{Desk, text};
+use super::{load, question};
+use crate::harness::Process;
+use crate::harness::cluster::cluster;
+
+/// What was verified, in a line of words.
+fn verified(told: &str) -> String {
+    assert!(told.contains("the books are right"), "{told}");
+    told.lines().find(|line| line.contains("resolutions, ")).unwrap().to_owned()
+}
+
+/// CR-14, for this database: a backup that is taken while gateways write is right, and what is restored from it starts.
+#[tokio::test]
+async fn a_backup_of_postgres_taken_under_load_is_right_and_starts() {
+    let (desk, other) = (Desk::server(), Desk::server());
+    let process = Arc::new(desk.serve());
+    process.ask("sk-test", &question("reasoner")).await.good();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let callers: Vec<_> = (0..4).map(|_| tokio::spawn(load(process.clone(), stop.clone()))).collect();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let (desk, copied) = tokio::task::spawn_blocking(move || {
+        let backup = &desk.path("backup.dump");
+        let copied = verified(&desk.ledger(&["backup", backup]));
+        assert_eq!(std::fs::metadata(backup).unwrap().permissions().mode() & 0o777, 0o600);
+        verified(&desk.ledger(&["verify"]));
+        assert!(desk.ledger(&["seal"]).starts_with("seal 1: "));
+        verified(&desk.ledger(&["verify"]));
+        assert!(desk.refused("ledger", &["backup", backup]).contains("no such file"));
+        assert!(desk.refused("ledger", &["restore", backup, "--force"]).contains("is not empty"));
+        (desk, copied)
+    })
+    .await
+    .unwrap();
+    stop.cancel();
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    verified(&desk.ledger(&["verify"]));
+    assert_eq!(verified(&other.ledger(&["restore", &desk.path("backup.dump")])), copied);
+    let restored = other.serve();
+    restored.ask("sk-test", &question("reasoner")).await.good();
+    let sealed = async {
+        while !other.ledger(&["verify"]).contains("; 1 seals cover") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), sealed).await.expect("a day was missed, so it is sealed");
+}
+
+/// Puts a program of that name before all others; says the path.
+fn put(desk: &Desk, name: &str, script: &str) -> String {
+    let (folder, usual) = (desk.path("bin"), std::env::var("PATH").unwrap());
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = format!("{folder}/{name}");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{folder}:{usual}")
+}
+
+fn backed_up(desk: &Desk, path: &str) -> String {
+    let mut command: Command = desk.stint("ledger");
+    text(&command.args(["backup", &desk.path("copy.dump")]).env("PATH", path).output().unwrap())
+}
+
+#[tokio::test]
+async fn the_programs_of_postgres_are_named_where_they_are_missing_or_old_and_see_no_password_on_their_line()
+{
+    let desk = Desk::server();
+    drop(desk.serve());
+    let told = backed_up(&desk, &desk.path("nowhere"));
+    assert!(told.contains("on Debian the package postgresql-client)"), "{told}");
+    let path = put(&desk, "pg_dump", "#!/bin/sh\necho 'pg_dump (PostgreSQL) 9.6.24'\n");
+    let told = backed_up(&desk, &path);
+    assert!(told.contains("is of PostgreSQL 9, older than the server's"), "{told}");
+    let lines = desk.path("lines");
+    let real = String::from_utf8(Command::new("which").arg("pg_dump").output().unwrap().stdout).unwrap();
+    let script = format!("#!/bin/sh\necho \"$@\" >>{lines}\nexec {} \"$@\"\n", real.trim());
+    let path = put(&desk, "pg_dump", &script);
+    let told = backed_up(&desk, &path);
+    assert!(told.contains("the books are right"), "{told}");
+    let lines = std::fs::read_to_string(lines).unwrap();
+    assert!(lines.contains("--snapshot") && !lines.contains("sesame"), "{lines}");
+    let cut = desk.url.clone().unwrap();
+    cluster().cut(&cut);
+    let told = backed_up(&desk, &path);
+    assert!(told.contains("cannot connect to PostgreSQL") && !told.contains("sesame"), "{told}");
+}
+
+/// The limits of a key stand where gateways run as `/v1/allowance` says.
+#[tokio::test]
+async fn a_key_shows_how_its_limits_stand_in_either_database() {
+    let admin = "[admin]\nlisten = \"127.0.0.1:0\"\ntoken_env = \"NOBODY_SET_THIS\"\n";
+    let desk = Desk::server_with(admin);
+    assert!(desk.refused("check", &[]).contains("NOBODY_SET_THIS is not set"));
+    assert!(desk.refused("keys", &["show", "nobody"]).contains("--account"));
+    let process = desk.folder.serve_by({
+        let mut serve = desk.stint("serve");
+        serve.env("NOBODY_SET_THIS", "a-token-that-is-long-enough");
+        serve
+    });
+    process.ask("sk-test", &question("reasoner")).await.good();
+    let shown = |words: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&desk.run("keys", &[words, &["--json"]].concat())).unwrap()
+    };
+    same_standing(&process, &shown(&["show", "test"])).await;
+    same_standing(&process, &shown(&["show", "test", "--account"])).await;
+    assert!(desk.run("keys", &["list"]).contains("test"));
+    assert!(desk.run("usage", &[]).contains("reasoner"));
+    let told = desk.run("keys", &["show", "test"]);
+    assert!(told.contains("key money total") && told.contains(" of 5"), "{told}");
+
+    let desk = Desk::file();
+    let mut process = desk.serve();
+    process.ask("sk-test", &question("reasoner")).await.good();
+    let page = process.get("sk-test", "/v1/allowance").await.good();
+    process.signal("TERM");
+    process.ended(Duration::from_secs(10));
+    let shown: serde_json::Value =
+        serde_json::from_str(&desk.run("keys", &["show", "test", "--json"])).unwrap();
+    assert_eq!(shown["standing"], page["limits"]);
+}
+
+async fn same_standing(process: &Process, shown: &serde_json::Value) {
+    let page = process.get("sk-test", "/v1/allowance").await.good();
+    assert_ne!(page["limits"][0]["spent"], json!("0"));
+    assert_eq!(shown["standing"], page["limits"]);
+}
+
+/// A second start finds the tables there, which is no news; where its address is taken, it ends.
+#[tokio::test]
+async fn a_start_on_tables_that_are_there_says_nothing_of_them() {
+    let desk = Desk::server();
+    let process = desk.serve();
+    let address = process.base.trim_start_matches("http://");
+    let mut second = desk.stint("serve");
+    let told = text(&second.env("STINT_LISTEN", address).env("STINT_LOG", "info").output().unwrap());
+    assert!(told.contains(address) && !told.contains("already exists"), "{told}");
+}
+
+#[test]
+fn a_ledger_in_two_places_is_refused() {
+    let desk = Desk::server();
+    let told = text(&desk.stint("check").env("STINT_LEDGER", "elsewhere.db").output().unwrap());
+    assert!(told.contains("ledger.url_env: a second place for the ledger: STINT_LEDGER is set"), "{told}");
+    let told = text(&desk.stint("check").env("DATABASE_URL", "mysql://me:sesame@db/x").output().unwrap());
+    assert!(told.contains("ledger.url_env: what it names is no address of a PostgreSQL database"), "{told}");
+    assert!(!told.contains("sesame"), "{told}");
+}
