@@ -38,7 +38,8 @@ impl Kind {
     pub(super) fn classes(self) -> &'static [Class] {
         match self {
             Kind::Local => &[Class::Inline],
-            Kind::LlamaCpp | Kind::Vllm | Kind::Sglang => &[Class::Continue, Class::Native, Class::Turn],
+            Kind::LlamaCpp => &[Class::Continue, Class::Native],
+            Kind::Vllm | Kind::Sglang => &[Class::Continue, Class::Native, Class::Turn],
             Kind::DeepSeek | Kind::Mistral => &[Class::Continue, Class::Turn],
             Kind::DashScope | Kind::OpenRouter => &[Class::Native, Class::Turn],
             Kind::Ollama => &[Class::Turn],
