@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use stint::backend::Backend;
 use stint::backend::remote;
 use stint::backend::remote::openai::{Dialect, OpenAi, Settings, Switch};
+use stint::backend::remote::vllm::Vllm;
 use stint::catalog::{Capability, Class, HandOff, Model};
 use stint::units::{Money, Tokens};
 
 use crate::harness::emulators::chat::{Emulator, Kind, Script};
-use crate::harness::{Answer, World, model, tenant};
+use crate::harness::{Answer, Folder, World, model, tenant};
 
 /// The thinking budget.
 const T: u64 = 20;
@@ -66,7 +67,12 @@ impl Scene {
         let client = remote::Settings { base_url, ..remote::Settings::default() };
         let settings =
             Settings { client, name: "m".into(), model: "m".to_owned(), dialect, ..Settings::default() };
-        let backend: Arc<dyn Backend> = Arc::new(OpenAi::new(settings).unwrap());
+        let raw = kind == Kind::Vllm && classes[0] == Class::Continue;
+        let backend: Arc<dyn Backend> = if raw {
+            Arc::new(Vllm::new(settings).unwrap())
+        } else {
+            Arc::new(OpenAi::new(settings).unwrap())
+        };
         let usual = model("m", classes[0]);
         let model = Model {
             classes: classes.to_vec(),
@@ -121,7 +127,9 @@ async fn a_thought_within_its_budget_is_followed_by_its_answer_and_billed_to_the
         assert_eq!(said(&answer).trim(), "so so so so so", "{kind:?} {class:?}");
         assert_eq!(budget["thinking"]["used"], 6, "{kind:?} {class:?}: {budget}");
         assert_eq!(budget["enforced"], class.word());
-        assert_eq!(scene.emulator.calls().len(), 1, "{kind:?} {class:?}");
+        // A raw thought stops at its tag.
+        let calls = if (kind, class) == (Kind::Vllm, Class::Continue) { 2 } else { 1 };
+        assert_eq!(scene.emulator.calls().len(), calls, "{kind:?} {class:?}");
         assert_eq!(scene.charged().await, scene.emulator.bill(), "{kind:?} {class:?}");
         assert!(scene.emulator.refusals().is_empty());
     }
@@ -254,8 +262,8 @@ async fn a_server_without_what_holds_a_budget_refuses_it_and_bills_nothing() {
 
 #[tokio::test]
 async fn a_resumed_answer_that_a_server_takes_for_a_thought_is_an_answer() {
-    let dialect = Dialect { switch: Switch::Never, ..Dialect::vllm() };
-    let scene = Scene::of(Kind::Vllm, dialect, &[Class::Continue], Script::new(300, 5)).await;
+    let dialect = Dialect { switch: Switch::Never, ..Dialect::sglang() };
+    let scene = Scene::of(Kind::Sglang, dialect, &[Class::Continue], Script::new(300, 5)).await;
     let answer = scene.ask(&json!({})).await.good();
     assert_eq!(said(&answer).trim(), "so so so so so");
     assert_eq!(answer["budget"]["thinking"]["used"], T);
@@ -276,4 +284,60 @@ async fn a_tool_loop_whose_caller_lost_the_thought_goes_on() {
     let answer = scene.ask(&more).await.good();
     assert_eq!(said(&answer).trim(), "so so so so so");
     assert!(scene.emulator.refusals().is_empty(), "{:?}", scene.emulator.refusals());
+}
+
+#[tokio::test]
+async fn a_thought_is_resumed_by_the_very_tokens_that_it_was() {
+    let scene = Scene::new(Kind::Vllm, &[Class::Continue, Class::Native], Script::new(300, 5)).await;
+    let answer = scene.ask(&json!({})).await.good();
+    let calls = scene.emulator.calls();
+    let paths: Vec<&str> = calls.iter().map(|call| &*call.path).collect();
+    assert_eq!(paths, ["/v1/completions"; 2]);
+    let prompts: Vec<&Vec<Value>> =
+        calls.iter().map(|call| call.body["prompt"].as_array().unwrap()).collect();
+    let (thought, close) = prompts[1][prompts[0].len()..].split_at(usize::try_from(T).unwrap());
+    assert_eq!(prompts[1][..prompts[0].len()], prompts[0][..]);
+    assert!(thought.iter().all(|id| *id == 10), "{thought:?}");
+    assert_eq!(close, [json!(110), json!(2), json!(12)], "the hand-off, by its tokens");
+    assert_eq!(calls[1].body["logit_bias"], json!({ "1": -100, "2": -100 }), "no thought begins again");
+    assert_eq!(answer["budget"]["thinking"]["used"], T);
+    assert_eq!(
+        (answer["budget"]["overhead_tokens"].clone(), answer["budget"]["estimated"].clone()),
+        (json!(4), json!(false))
+    );
+    assert_eq!(scene.charged().await, scene.emulator.bill());
+}
+
+#[tokio::test]
+async fn with_tools_a_vllm_server_holds_the_budget_itself() {
+    let tools = json!({
+        "tools": [{ "type": "function", "function": { "name": "look", "parameters": { "type": "object" } } }],
+    });
+    let scene = Scene::new(Kind::Vllm, &[Class::Continue, Class::Native], Script::new(300, 5)).await;
+    let answer = scene.ask(&tools).await.good();
+    assert_eq!(answer["budget"]["enforced"], "native");
+    // One more stands in the prompt, behind the tag that begins the thought: the server counts it.
+    assert_eq!(scene.emulator.calls()[0].body["thinking_token_budget"], T + 1);
+    assert_eq!(scene.emulator.calls()[0].path, "/v1/chat/completions");
+}
+
+#[tokio::test]
+async fn a_backend_of_each_kind_is_served_as_the_configuration_names_it() {
+    let kinds =
+        [("vllm", Kind::Vllm, "/v1"), ("deepseek", Kind::DeepSeek, ""), ("ollama", Kind::Ollama, "/v1")];
+    let emulators = kinds.map(|(word, kind, path)| (word, path, Emulator::start(kind, Script::new(300, 5))));
+    let backends = emulators.iter().map(|(word, path, emulator)| {
+        let address = &emulator.address;
+        format!(
+            "[[backend]]\nkind = \"{word}\"\nbase_url = \"{address}{path}\"\nmodels = [\"{word}-model\"]\n"
+        )
+    });
+    let process = Folder::new(&backends.collect::<String>()).serve();
+    for ((word, _, emulator), enforced) in emulators.iter().zip(["continue", "continue", "turn"]) {
+        let answer = process.ask("", &question(&json!({ "model": format!("{word}-model") }))).await.good();
+        assert_eq!(said(&answer).trim(), "so so so so so", "{word}");
+        assert_eq!(answer["budget"]["enforced"], enforced, "{word}");
+        assert!(emulator.calls()[0].thought() <= T + 3, "{word}");
+        assert!(emulator.refusals().is_empty(), "{word}: {:?}", emulator.refusals());
+    }
 }

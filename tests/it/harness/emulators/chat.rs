@@ -15,10 +15,11 @@ use stint::http::{self, Server};
 use stint::metrics::Metrics;
 use stint::tasks::Tasks;
 
+use super::raw;
 use super::rules::{self, Work};
 
 /// How long a token takes: long enough for it to be noticed that a caller has left.
-const PACE: Duration = Duration::from_millis(5);
+pub(super) const PACE: Duration = Duration::from_millis(5);
 
 /// Which provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +63,8 @@ pub(crate) struct Record {
     pub(crate) path: String,
     pub(crate) body: Value,
     pub(crate) prompt: u64,
-    generated: Arc<AtomicU64>,
-    thought: Arc<AtomicU64>,
+    pub(super) generated: Arc<AtomicU64>,
+    pub(super) thought: Arc<AtomicU64>,
 }
 
 impl Record {
@@ -97,8 +98,25 @@ impl Emulator {
         let (seen, refused) = (log.clone(), refusals.clone());
         let answer = move |uri: Uri, body: String| async move {
             let body: Value = serde_json::from_str(&body).unwrap();
+            match uri.path() {
+                "/tokenize" if kind == Kind::Vllm => {
+                    let json = [(header::CONTENT_TYPE, "application/json")];
+                    return (json, raw::tokenize(&body).to_string()).into_response();
+                }
+                "/v1/completions" if kind == Kind::Vllm => {
+                    let prompt = body["prompt"].as_array().unwrap().len() as u64;
+                    let record = Record { prompt, ..record(uri.path(), &body) };
+                    seen.lock().unwrap().push(record.clone());
+                    return raw::answer(script, raw::work(script, &body), record);
+                }
+                _ => {}
+            }
             match rules::work(kind, script, uri.path(), &body) {
-                Ok(work) => answer(kind, script, work, record(uri.path(), &body, &seen)),
+                Ok(work) => {
+                    let record = record(uri.path(), &body);
+                    seen.lock().unwrap().push(record.clone());
+                    answer(kind, script, work, record)
+                }
                 Err((status, error)) => {
                     refused.lock().unwrap().push(error.clone());
                     let status = StatusCode::from_u16(status).unwrap();
@@ -128,17 +146,15 @@ impl Emulator {
     }
 }
 
-fn record(path: &str, body: &Value, log: &Mutex<Vec<Record>>) -> Record {
+fn record(path: &str, body: &Value) -> Record {
     let words = |value: &Value| value.to_string().split_whitespace().count() as u64;
-    let record = Record {
+    Record {
         path: path.to_owned(),
         body: body.clone(),
         prompt: words(&body["messages"]),
         generated: Arc::default(),
         thought: Arc::default(),
-    };
-    log.lock().unwrap().push(record.clone());
-    record
+    }
 }
 
 /// One token each time, then the reason for the end and the usage; or an error in the middle.

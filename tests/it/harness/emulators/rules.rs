@@ -49,7 +49,7 @@ pub(super) fn work(kind: Kind, script: Script, path: &str, body: &Value) -> Resu
     let wanted = script.answers.saturating_sub(said);
     let answer = wanted.min(limit - thought);
     let cut_off = thought < thinks.min(budget) || answer < wanted;
-    let mistaken = kind == Kind::Vllm && resumes(body) && on_template(body) != Some(false);
+    let mistaken = kind == Kind::Sglang && resumes(body) && on_template(body) != Some(false);
     Ok(Work { thought, answer, cut_off, mistaken })
 }
 
