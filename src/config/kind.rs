@@ -34,6 +34,11 @@ pub(super) const KINDS: [(&str, Kind); 11] = [
 ];
 
 impl Kind {
+    /// The word for it in the file.
+    pub(super) fn word(self) -> &'static str {
+        KINDS.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
+    }
+
     /// How such a backend holds a model's thinking where nothing is said of it, the strongest way first.
     pub(super) fn classes(self) -> &'static [Class] {
         match self {

@@ -103,6 +103,7 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         kind: base.kind,
         served: Served {
             name: model.name.clone(),
+            kind: Some(base.kind.word()),
             upstream: name.to_owned(),
             host: base.host(),
             possible: possible(base.kind),
@@ -206,6 +207,9 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
             }
             dialect::apply(section, settings);
             section.set("hand_off", &mut settings.hand_off);
+            if !section.has("hand_off") && !settings.hand_off.contains(&settings.end_tag) {
+                settings.hand_off = HAND_OFF.replace(END_TAG, &settings.end_tag);
+            }
             let said = ["hand_off", "turn", "classes"].into_iter().any(|key| section.has(key));
             close(section, model, &settings.hand_off, &settings.end_tag);
             if said {

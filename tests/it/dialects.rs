@@ -10,7 +10,7 @@ use stint::backend::remote::vllm::Vllm;
 use stint::catalog::{Capability, Class, HandOff, Model};
 use stint::units::{Money, Tokens};
 
-use crate::harness::emulators::chat::{Emulator, Kind, Script};
+use crate::harness::emulators::chat::{Emulator, Kind, Record, Script};
 use crate::harness::{Answer, Folder, World, model, tenant};
 
 /// The thinking budget.
@@ -155,7 +155,7 @@ async fn a_thought_is_held_as_its_class_promises_and_the_answer_comes() {
             Class::Turn => assert!((1..=T + 3).contains(&thought), "{what}, the provider thought {thought}"),
             _ => assert_eq!(thought, T, "{what}"),
         }
-        assert_eq!(calls[1..].iter().map(|call| call.thought()).sum::<u64>(), 0, "{what}");
+        assert_eq!(calls[1..].iter().map(Record::thought).sum::<u64>(), 0, "{what}");
         assert!(scene.emulator.refusals().is_empty(), "{what}: {:?}", scene.emulator.refusals());
         let (charged, billed) = (scene.charged().await, scene.emulator.bill());
         if class == Class::Turn {
@@ -243,7 +243,7 @@ async fn a_budget_that_is_taken_and_not_held_is_cut_from_outside_and_not_trusted
             let thinking = answer["budget"]["thinking"]["used"].as_u64().unwrap();
             assert!(thinking < 2 * Class::native_most(Tokens(T)).0, "{what}");
         }
-        let thought: Vec<u64> = scene.emulator.calls().iter().map(|call| call.thought()).collect();
+        let thought: Vec<u64> = scene.emulator.calls().iter().map(Record::thought).collect();
         assert!(thought[0] < 2 * Class::native_most(Tokens(T)).0, "{kind:?}: {thought:?}");
         assert!(thought[2] <= T + 3, "{kind:?}: {thought:?}");
     }
@@ -339,5 +339,46 @@ async fn a_backend_of_each_kind_is_served_as_the_configuration_names_it() {
         assert_eq!(answer["budget"]["enforced"], enforced, "{word}");
         assert!(emulator.calls()[0].thought() <= T + 3, "{word}");
         assert!(emulator.refusals().is_empty(), "{word}: {:?}", emulator.refusals());
+    }
+}
+
+/// The emulations are worth as much as what they refuse.
+#[tokio::test]
+async fn the_emulations_refuse_what_the_providers_refuse() {
+    let user = json!([{ "role": "user", "content": "?" }]);
+    let begun = |more: Value| {
+        let mut message = json!({ "role": "assistant", "content": "so" });
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!([{ "role": "user", "content": "?" }, message])
+    };
+    let called = json!([{ "role": "assistant", "content": null, "tool_calls": [] }, { "role": "tool", "content": "" }]);
+    for (kind, path, body) in [
+        (Kind::DeepSeek, "/chat/completions", json!({ "messages": begun(json!({ "prefix": true })) })),
+        (Kind::DeepSeek, "/beta/chat/completions", json!({ "messages": begun(json!({})) })),
+        (Kind::DeepSeek, "/chat/completions", json!({ "messages": called })),
+        (
+            Kind::DashScope,
+            "/v1/chat/completions",
+            json!({ "messages": begun(json!({ "partial": true })), "enable_thinking": true }),
+        ),
+        (
+            Kind::OpenRouter,
+            "/v1/chat/completions",
+            json!({ "messages": user, "max_tokens": 9, "reasoning": { "max_tokens": 9 } }),
+        ),
+        (
+            Kind::Vllm,
+            "/v1/chat/completions",
+            json!({ "messages": begun(json!({})), "continue_final_message": true }),
+        ),
+        (Kind::Mistral, "/v1/chat/completions", json!({ "messages": user, "stream_options": {} })),
+        (Kind::Xai, "/v1/chat/completions", json!({ "messages": user, "stop": ["x"] })),
+    ] {
+        let emulator = Emulator::start(kind, Script::new(1, 1));
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let request = client.post(format!("{}{path}", emulator.address)).body(body.to_string());
+        let status = request.send().await.unwrap().status().as_u16();
+        assert!([400, 422].contains(&status), "{kind:?}: {body}");
+        assert_eq!((emulator.refusals().len(), emulator.bill()), (1, 0), "{kind:?}");
     }
 }

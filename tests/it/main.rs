@@ -26,6 +26,7 @@ mod llamacpp;
 mod money;
 mod operating;
 mod outage;
+mod probe;
 mod replicas;
 mod reserving;
 mod sdk;

@@ -51,7 +51,7 @@ fn an_upstream_of_no_known_kind_says_what_it_has() {
     let model = &settings.catalog.models["m"];
     assert_eq!(model.classes, [Class::Continue, Class::Native, Class::Turn]);
     let Source::OpenAi(upstream) = &settings.backends[1].models[0].source else { panic!("{settings:?}") };
-    assert!(model.hand_off.overhead.0 as usize > upstream.turn.len(), "the new turn's text is reserved");
+    assert!(model.hand_off.overhead.0 > upstream.turn.len() as u64, "the new turn's text is reserved");
     let expected = Dialect {
         budget: Some(BudgetMember::ThinkingBudget),
         resume: Resume::FinalMessage,

@@ -91,7 +91,7 @@ impl LimitMember {
 pub enum EffortMember {
     /// `reasoning_effort`.
     ReasoningEffort,
-    /// `reasoning: {effort}`, as OpenRouter has it.
+    /// `reasoning: {effort}`, as `OpenRouter` has it.
     Reasoning,
     /// Not at all.
     Never,
@@ -102,7 +102,7 @@ pub enum EffortMember {
 pub enum BudgetMember {
     /// `thinking_token_budget`, vLLM. Inside `chat_template_kwargs` it would be ignored without a word.
     ThinkingTokenBudget,
-    /// `custom_params: {thinking_budget}`, SGLang with strict thinking.
+    /// `custom_params: {thinking_budget}`, `SGLang` with strict thinking.
     CustomParams,
     /// `thinking_budget_tokens`, llama.cpp. It holds for each block of thought.
     ThinkingBudgetTokens,

@@ -68,7 +68,7 @@ impl Dialect {
         }
     }
 
-    /// SGLang's server, with a reasoning parser and strict thinking.
+    /// `SGLang`'s server, with a reasoning parser and strict thinking.
     pub fn sglang() -> Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,

@@ -138,7 +138,7 @@ fn body(settings: &Settings, call: &Call, ask: Ask<'_>) -> Result<Value, Failure
     let mut body = members(call, dialect, ask.stops);
     let thinks = !matches!(ask.thinks, Thinks::Off);
     let unsent = |words: &[Word], body: &mut Map<String, Value>| {
-        body.retain(|name, _| !words.iter().any(|it| it == name))
+        body.retain(|name, _| !words.iter().any(|it| it == name));
     };
     unsent(&dialect.omits, &mut body);
     if thinks {

@@ -207,7 +207,7 @@ fn token(kind: Kind, work: &Work, record: &Record, at: u64) -> Value {
     };
     let delta =
         if work.mistaken && delta["content"] == "so " { json!({ "reasoning": "so " }) } else { delta };
-    let mut chunk = chunk(delta, None);
+    let mut chunk = chunk(&delta, None);
     let (written, asked) = (record.generated(), &record.body);
     if asked["stream_options"]["continuous_usage_stats"] == true {
         chunk["usage"] = usage(kind, record);
@@ -222,8 +222,8 @@ fn token(kind: Kind, work: &Work, record: &Record, at: u64) -> Value {
 }
 
 fn last(kind: Kind, work: &Work, record: &Record) -> Sent {
-    let end = chunk(json!({}), Some(if work.cut_off { "length" } else { "stop" }));
-    let mut usage = chunk(json!({}), None);
+    let end = chunk(&json!({}), Some(if work.cut_off { "length" } else { "stop" }));
+    let mut usage = chunk(&json!({}), None);
     usage["choices"] = json!([]);
     usage["usage"] = self::usage(kind, record);
     let asked = record.body["stream_options"]["include_usage"] == true || kind == Kind::Mistral;
@@ -241,7 +241,7 @@ fn usage(kind: Kind, record: &Record) -> Value {
     usage
 }
 
-fn chunk(delta: Value, finish: Option<&str>) -> Value {
+fn chunk(delta: &Value, finish: Option<&str>) -> Value {
     json!({ "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m",
             "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] })
 }

@@ -59,11 +59,6 @@ pub(super) fn failure() -> Value {
 }
 
 fn refuse(kind: Kind, script: Script, path: &str, body: &Value) -> Result<(), Refusal> {
-    let messages = body["messages"].as_array().unwrap();
-    let last = messages.last().unwrap();
-    let on = is_on(kind, body);
-    let unknown = || body.as_object().unwrap().keys().find(|name| !MISTRAL.contains(&name.as_str()));
-    let wrong = |what: &str| Err((400, error(kind, what)));
     let usual = match kind {
         Kind::DeepSeek => ["/chat/completions", "/beta/chat/completions"].contains(&path),
         _ => path == "/v1/chat/completions",
@@ -71,63 +66,84 @@ fn refuse(kind: Kind, script: Script, path: &str, body: &Value) -> Result<(), Re
     if !usual {
         return Err((404, error(kind, "no such path")));
     }
-    match kind {
-        Kind::DeepSeek if last["prefix"] == true && !path.starts_with("/beta") => {
-            wrong("prefix is a beta feature")
-        }
-        Kind::DeepSeek if last["prefix"] != true && last["role"] == "assistant" => {
-            wrong("the last message is not the user's")
-        }
-        Kind::DeepSeek if on && messages.iter().any(lacks_its_thought) => {
-            wrong("The reasoning_content in the thinking mode must be passed back to the API.")
-        }
-        Kind::DashScope if last["partial"] == true && on => wrong("partial mode does not go with thinking"),
-        Kind::DashScope if last["role"] == "assistant" => wrong("the last message is not the user's"),
-        Kind::OpenRouter => {
-            let reasoning = &body["reasoning"];
-            let total = body["max_tokens"].as_u64().unwrap_or(u64::MAX);
-            if reasoning.get("effort").is_some() && reasoning.get("max_tokens").is_some() {
-                wrong("only one of effort and max_tokens")
-            } else if reasoning["max_tokens"].as_u64().is_some_and(|budget| budget >= total) {
-                wrong("max_tokens must be greater than the reasoning budget")
-            } else {
-                Ok(())
-            }
-        }
-        Kind::Vllm | Kind::Sglang | Kind::LlamaCpp => {
-            let final_message = body["continue_final_message"] == true;
-            if final_message && body["add_generation_prompt"] != false {
-                wrong("Cannot set both `continue_final_message` and `add_generation_prompt` to True.")
-            } else if final_message && kind == Kind::LlamaCpp && on {
-                wrong("Assistant response prefill is incompatible with enable_thinking.")
-            } else if budget(kind, body).is_some() && !script.holds {
-                wrong("thinking_token_budget is set but reasoning_config is not configured")
-            } else {
-                Ok(())
-            }
-        }
-        Kind::Mistral => match unknown() {
-            Some(name) => {
-                let detail = json!([{ "type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted" }]);
-                Err((
-                    422,
-                    json!({ "object": "error", "message": { "detail": detail }, "type": "invalid_request_error" }),
-                ))
-            }
-            None if last["role"] == "assistant" && last["prefix"] != true => {
-                wrong("Expected last role User or Tool")
-            }
-            None => Ok(()),
-        },
-        Kind::Xai
-            if ["stop", "presence_penalty", "frequency_penalty"]
-                .iter()
-                .any(|name| body.get(*name).is_some()) =>
-        {
-            wrong("Argument not supported by reasoning models")
-        }
-        _ => Ok(()),
+    let objection = match kind {
+        Kind::DeepSeek => deepseek(path, body),
+        Kind::DashScope => dashscope(body),
+        Kind::OpenRouter => openrouter(body),
+        Kind::Vllm | Kind::Sglang | Kind::LlamaCpp => open_weights(kind, script, body),
+        Kind::Mistral => return mistral(body),
+        Kind::Xai => xai(body),
+        Kind::Ollama | Kind::OpenAi => None,
+    };
+    objection.map_or(Ok(()), |what| Err((400, error(kind, what))))
+}
+
+fn last(body: &Value) -> &Value {
+    body["messages"].as_array().unwrap().last().unwrap()
+}
+
+fn deepseek(path: &str, body: &Value) -> Option<&'static str> {
+    let (prefix, answers) = (last(body)["prefix"] == true, last(body)["role"] == "assistant");
+    let lost = body["messages"].as_array().unwrap().iter().any(lacks_its_thought);
+    if prefix && !path.starts_with("/beta") {
+        Some("prefix is a beta feature")
+    } else if answers && !prefix {
+        Some("the last message is not the user's")
+    } else if is_on(Kind::DeepSeek, body) && lost {
+        Some("The reasoning_content in the thinking mode must be passed back to the API.")
+    } else {
+        None
     }
+}
+
+fn dashscope(body: &Value) -> Option<&'static str> {
+    if last(body)["partial"] == true && is_on(Kind::DashScope, body) {
+        Some("partial mode does not go with thinking")
+    } else {
+        (last(body)["role"] == "assistant").then_some("the last message is not the user's")
+    }
+}
+
+fn openrouter(body: &Value) -> Option<&'static str> {
+    let reasoning = &body["reasoning"];
+    let total = body["max_tokens"].as_u64().unwrap_or(u64::MAX);
+    if reasoning.get("effort").is_some() && reasoning.get("max_tokens").is_some() {
+        return Some("only one of effort and max_tokens");
+    }
+    let none_left = reasoning["max_tokens"].as_u64().is_some_and(|budget| budget >= total);
+    none_left.then_some("max_tokens must be greater than the reasoning budget")
+}
+
+fn open_weights(kind: Kind, script: Script, body: &Value) -> Option<&'static str> {
+    let goes_on = body["continue_final_message"] == true;
+    if goes_on && body["add_generation_prompt"] != false {
+        Some("Cannot set both `continue_final_message` and `add_generation_prompt` to True.")
+    } else if goes_on && kind == Kind::LlamaCpp && is_on(kind, body) {
+        Some("Assistant response prefill is incompatible with enable_thinking.")
+    } else if budget(kind, body).is_some() && !script.holds {
+        Some("thinking_token_budget is set but reasoning_config is not configured")
+    } else {
+        None
+    }
+}
+
+fn mistral(body: &Value) -> Result<(), Refusal> {
+    if let Some(name) = body.as_object().unwrap().keys().find(|name| !MISTRAL.contains(&name.as_str())) {
+        let detail = json!([{ "type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted" }]);
+        let error =
+            json!({ "object": "error", "message": { "detail": detail }, "type": "invalid_request_error" });
+        return Err((422, error));
+    }
+    if last(body)["role"] == "assistant" && last(body)["prefix"] != true {
+        return Err((400, error(Kind::Mistral, "Expected last role User or Tool")));
+    }
+    Ok(())
+}
+
+fn xai(body: &Value) -> Option<&'static str> {
+    let refused = ["stop", "presence_penalty", "frequency_penalty"];
+    let has = refused.iter().any(|name| body.get(*name).is_some());
+    has.then_some("Argument not supported by reasoning models")
 }
 
 /// The shape of its errors.
@@ -184,14 +200,14 @@ fn budget(kind: Kind, body: &Value) -> Option<u64> {
 
 /// True where the thought is closed already.
 fn resumes(body: &Value) -> bool {
-    let last = &body["messages"].as_array().unwrap().last().unwrap();
+    let last = last(body);
     let closed = last["content"].as_str().is_some_and(|text| text.contains("</think>"));
     last["reasoning_content"].is_string() || last["content"][0]["closed"] == true || closed
 }
 
 /// How much of the answer is there already.
 fn said(body: &Value) -> u64 {
-    let last = &body["messages"].as_array().unwrap().last().unwrap();
+    let last = last(body);
     if last["role"] != "assistant" {
         return 0;
     }
