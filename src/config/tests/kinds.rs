@@ -84,3 +84,13 @@ fn a_way_that_an_upstream_has_no_words_for_is_refused() {
         ],
     );
 }
+
+#[test]
+fn a_family_that_answers_in_a_message_of_its_own_is_known() {
+    let text = "[[backend]]\nkind = 'vllm'\nbase_url = 'http://127.0.0.1:8000/v1'\nmodels = ['openai/gpt-oss-20b']\n";
+    let settings = load_text(text).unwrap();
+    let Source::Vllm(upstream) = &settings.backends[1].models[0].source else { panic!("{settings:?}") };
+    assert!(
+        upstream.hand_off.starts_with(&upstream.end_tag) && upstream.hand_off.ends_with("final<|message|>")
+    );
+}

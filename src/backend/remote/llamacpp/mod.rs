@@ -200,7 +200,8 @@ impl LlamaCpp {
             }
         }
         let prompt = request::opened(&self.settings, thinks);
-        Ok((request::resumed(&self.settings, &prompt, thought), !thought.closed))
+        let hand_off = request::hands_off(&self.settings, thought);
+        Ok((request::resumed(&self.settings, &prompt, thought), hand_off))
     }
 
     /// Tags that are banned stay out by themselves; what spells them then only speaks of them.

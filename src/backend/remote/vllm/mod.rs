@@ -44,6 +44,8 @@ struct Vocabulary {
     end: Vec<u32>,
     hand_off: Vec<u32>,
     newline: Vec<u32>,
+    /// True where the tags stand on lines of their own, as the hand-off shows.
+    lines: bool,
 }
 
 /// A prompt by its tokens.
@@ -72,8 +74,15 @@ impl Vocabulary {
     fn opened(&self, prompt: Prompt) -> Vec<u32> {
         match prompt.opening {
             Some(_) => prompt.ids,
-            None => [prompt.ids, self.start.clone(), self.newline.clone()].concat(),
+            None if self.lines => [prompt.ids, self.start.clone(), self.newline.clone()].concat(),
+            None => [prompt.ids, self.start.clone()].concat(),
         }
+    }
+
+    /// What closes a thought. Where the hand-off begins with the tag, it stands behind every thought: in Harmony the
+    /// answer is a message of its own.
+    fn close(&self, closed: bool) -> &[u32] {
+        if closed && !self.hand_off.starts_with(&self.end) { &self.end } else { &self.hand_off }
     }
 
     /// What an answer may not contain. A tag of several tokens cannot be banned: each is of use elsewhere.
@@ -157,8 +166,9 @@ impl Vllm {
             ([], text) => self.tokenize(text).await?,
             (ids, _) => ids.to_vec(),
         };
-        let close = if thought.closed { &vocabulary.end } else { &vocabulary.hand_off };
-        Ok(([&vocabulary.opened(thinks)[..], &ids, close].concat(), !thought.closed))
+        let close = vocabulary.close(thought.closed);
+        let hand_off = close == vocabulary.hand_off;
+        Ok(([&vocabulary.opened(thinks)[..], &ids, close].concat(), hand_off))
     }
 
     /// Its chat completions. What the template puts behind the tag counts as thought there, so that is asked for once.
@@ -183,6 +193,7 @@ impl Vllm {
                 end: self.tokenize(end_tag).await?,
                 hand_off: self.tokenize(hand_off).await?,
                 newline: self.tokenize("\n").await?,
+                lines: hand_off.starts_with('\n'),
             })
         };
         self.vocabulary.get_or_try_init(learn).await
@@ -266,12 +277,23 @@ mod tests {
 
     #[test]
     fn a_thought_is_begun_where_the_template_has_not() {
-        let vocabulary =
-            Vocabulary { start: vec![3], end: vec![4], hand_off: vec![26, 4, 8], newline: vec![26] };
+        let (start, end, newline) = (vec![3], vec![4], vec![26]);
+        let vocabulary = Vocabulary { start, end, hand_off: vec![26, 4, 8], newline, lines: true };
         let opened = |ids: &[u32]| vocabulary.opened(vocabulary.prompt(ids.to_vec()));
         assert_eq!(opened(&[1, 2]), [1, 2, 3, 26]);
         assert_eq!(opened(&[1, 2, 3]), [1, 2, 3]);
         assert_eq!(opened(&[1, 2, 3, 26]), [1, 2, 3, 26]);
         assert_eq!(opened(&[1, 3, 2, 26]), [1, 3, 2, 26, 3, 26]);
+        assert_eq!((vocabulary.close(true), vocabulary.close(false)), (&[4][..], &[26, 4, 8][..]));
+    }
+
+    #[test]
+    fn in_harmony_the_answers_message_is_opened_behind_every_thought() {
+        let (start, end, newline) = (vec![5, 6, 7], vec![4], vec![26]);
+        let vocabulary = Vocabulary { start, end, hand_off: vec![4, 1, 5, 8, 7], newline, lines: false };
+        assert_eq!(vocabulary.opened(vocabulary.prompt(vec![1, 2])), [1, 2, 5, 6, 7]);
+        for closed in [true, false] {
+            assert_eq!(vocabulary.close(closed), [4, 1, 5, 8, 7]);
+        }
     }
 }
