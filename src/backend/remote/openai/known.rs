@@ -7,8 +7,8 @@ use super::dialect::{
 /// What no reasoning model of xAI takes.
 const XAI_OMITS: [&str; 3] = ["presence_penalty", "frequency_penalty", "stop"];
 /// What Mistral does not document, and so refuses.
-const MISTRAL_OMITS: [&str; 6] =
-    ["top_k", "logit_bias", "user", "store", "chat_template_kwargs", "service_tier"];
+const MISTRAL_OMITS: [&str; 7] =
+    ["top_k", "logit_bias", "user", "safety_identifier", "verbosity", "metadata", "chat_template_kwargs"];
 /// What `DeepSeek` ignores while it thinks.
 const DEEPSEEK_OMITS: [&str; 4] = ["temperature", "top_p", "presence_penalty", "frequency_penalty"];
 
