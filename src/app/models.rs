@@ -14,6 +14,7 @@ use crate::backend::remote::gemini::Gemini;
 use crate::backend::remote::llamacpp::LlamaCpp;
 use crate::backend::remote::openai::OpenAi;
 use crate::backend::remote::responses::Responses;
+use crate::backend::remote::vllm::Vllm;
 use crate::config::{self, Manner, Settings, Source};
 use crate::engine::{self, Engine, EngineError, Gguf, GgufError};
 use crate::metrics::Metrics;
@@ -130,6 +131,7 @@ fn one(
 ) -> Result<Arc<dyn Backend>, ModelError> {
     Ok(match source {
         Source::OpenAi(upstream) => Arc::new(OpenAi::new(upstream.clone())?),
+        Source::Vllm(upstream) => Arc::new(Vllm::new(upstream.clone())?),
         Source::LlamaCpp(upstream) => Arc::new(LlamaCpp::new(upstream.clone())?),
         Source::Anthropic(upstream) => Arc::new(Anthropic::new(upstream.clone())?),
         Source::Gemini(upstream) => Arc::new(Gemini::new(upstream.clone())?),

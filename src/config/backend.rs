@@ -8,9 +8,10 @@ use reqwest::Url;
 use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
 use crate::backend::remote::{self, anthropic, gemini, llamacpp, openai, responses};
-use crate::catalog::{Class, Service};
+use crate::catalog::Class;
 
 use super::deployment::{self, Deployment};
+use super::kind::{KINDS, Kind};
 use super::known::Known;
 use super::mistake::Wrong;
 use super::model::Declared;
@@ -56,6 +57,8 @@ pub enum Source {
     File(PathBuf, Manner),
     /// An upstream that speaks OpenAI's chat completions.
     OpenAi(openai::Settings),
+    /// A vLLM server, over its raw completions too.
+    Vllm(openai::Settings),
     /// A llama.cpp server, over its own `/completion`.
     LlamaCpp(llamacpp::Settings),
     /// An upstream that speaks Anthropic's Messages.
@@ -73,13 +76,23 @@ impl Source {
         let mut source = self.clone();
         match &mut source {
             Source::Embedded(_) | Source::File(..) => {}
-            Source::OpenAi(settings) => settings.client.clone_from(client),
+            Source::OpenAi(settings) | Source::Vllm(settings) => settings.client.clone_from(client),
             Source::LlamaCpp(settings) => settings.client.clone_from(client),
             Source::Anthropic(settings) => settings.client.clone_from(client),
             Source::Gemini(settings) => settings.client.clone_from(client),
             Source::Responses(settings) => settings.client.clone_from(client),
         }
         source
+    }
+}
+
+impl Source {
+    /// How its chat completions are spoken to, where it has some.
+    pub(super) fn chat(&mut self) -> Option<&mut openai::Settings> {
+        match self {
+            Source::OpenAi(settings) | Source::Vllm(settings) => Some(settings),
+            _ => None,
+        }
     }
 }
 
@@ -101,30 +114,10 @@ pub(super) struct Base {
     pub(super) file: PathBuf,
     pub(super) client: remote::Settings,
     pub(super) deployments: Vec<Deployment>,
-    pub(super) limit: LimitMember,
+    pub(super) limit: Option<LimitMember>,
     /// True where the kind that is written is none, and this one was guessed.
     pub(super) is_guess: bool,
 }
-
-/// The kinds of backends, as they are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Local,
-    OpenAi,
-    LlamaCpp,
-    Anthropic,
-    Gemini,
-    Responses,
-}
-
-pub(super) const KINDS: [(&str, Kind); 6] = [
-    ("openai", Kind::OpenAi),
-    ("llamacpp", Kind::LlamaCpp),
-    ("local", Kind::Local),
-    ("anthropic", Kind::Anthropic),
-    ("gemini", Kind::Gemini),
-    ("responses", Kind::Responses),
-];
 
 /// The keys that only some kinds have.
 const OF_SOME: [&str; 11] = [
@@ -144,49 +137,11 @@ const OF_SOME: [&str; 11] = [
 const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
 
-impl Kind {
-    /// The word for it in the file.
-    pub(super) fn word(self) -> &'static str {
-        KINDS.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
-    }
-
-    /// How such a backend can hold a model's thinking, the strongest way first.
-    pub(super) fn classes(self) -> &'static [Class] {
-        match self {
-            Kind::Local => &[Class::Inline],
-            Kind::LlamaCpp => &[Class::Continue],
-            Kind::OpenAi | Kind::Responses => &[Class::Effort],
-            Kind::Anthropic => &[Class::Native, Class::Turn, Class::Effort],
-            Kind::Gemini => &[Class::Native, Class::Effort],
-        }
-    }
-
-    /// How it does so for a model of which nothing else is known.
-    pub(super) fn usual_classes(self) -> &'static [Class] {
-        match self {
-            Kind::Anthropic => &[Class::Native, Class::Turn],
-            Kind::Gemini => &[Class::Native],
-            _ => self.classes(),
-        }
-    }
-}
-
-impl Kind {
-    /// What the models of such a backend can be asked for where nothing is said of it.
-    pub(super) fn services(self) -> &'static [Service] {
-        match self {
-            Kind::Local | Kind::LlamaCpp => &[Service::Chat, Service::Completions],
-            Kind::OpenAi | Kind::Anthropic | Kind::Gemini | Kind::Responses => &[Service::Chat],
-        }
-    }
-}
-
 impl Base {
     /// A backend of that kind of which nothing is said.
     pub(super) fn of(kind: Kind) -> Base {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
-        let (limit, deployments) = (LimitMember::default(), Vec::new());
-        Base { kind, file, client, deployments, limit, is_guess: false }
+        Base { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
     }
 
     /// The host of its address.
@@ -251,20 +206,21 @@ fn base(section: &Section<'_>, kind: Kind) -> Base {
         }
         base.file = section.path("file").unwrap_or_default();
     } else {
-        base.client = client(section);
+        base.client = client(section, kind);
     }
-    if kind == Kind::OpenAi {
-        base.limit = section.word("token_limit", &LIMITS).unwrap_or_default();
+    if !matches!(kind, Kind::Local | Kind::LlamaCpp) {
+        base.limit = section.word("token_limit", &LIMITS);
     }
     base
 }
 
-fn client(section: &Section<'_>) -> remote::Settings {
+fn client(section: &Section<'_>, kind: Kind) -> remote::Settings {
     let remedy = "write where its API begins, like \"https://api.example.com/v1\"";
-    let base_url = match section.has("deployment") {
-        // Each of them may have its own.
-        true => section.get::<String>("base_url"),
-        false => section.need::<String>("base_url", remedy),
+    let base_url = match kind.base_url() {
+        Some(usual) => Some(section.or("base_url", usual.to_owned())),
+        // Each deployment may have its own.
+        None if section.has("deployment") => section.get::<String>("base_url"),
+        None => section.need::<String>("base_url", remedy),
     };
     let usual = remote::Settings::default();
     let settings = remote::Settings {

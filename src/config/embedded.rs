@@ -6,7 +6,8 @@ use crate::backend::local;
 use crate::catalog::{Class, HandOff, Model, Prices, Service, Tariff};
 use crate::units::{Money, Price, Tokens};
 
-use super::backend::{Backend, Kind, Manner, Served, Source};
+use super::backend::{Backend, Manner, Served, Source};
+use super::kind::Kind;
 use super::model::Declared;
 
 /// What closes a cut thought: three tokens.

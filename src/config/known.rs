@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::backend::{Base, KINDS, Kind};
+use super::backend::Base;
+use super::kind::{KINDS, Kind};
 use super::mistake::{Mistakes, Wrong};
 use super::model::{self, Declared};
 use super::provider;

@@ -8,7 +8,9 @@ use crate::backend::remote::{llamacpp, openai};
 use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Service};
 use crate::units::Tokens;
 
-use super::backend::{Base, Kind, Manner, Served, Source};
+use super::backend::{Base, Manner, Served, Source};
+use super::dialect;
+use super::kind::Kind;
 use super::known::Known;
 use super::mistake::Wrong;
 use super::provider;
@@ -79,7 +81,7 @@ pub(super) fn catalog<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m
 
 /// What holds for a model of which only the name is known.
 pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
-    let classes = base.kind.usual_classes();
+    let classes = base.kind.classes();
     let source = source(name, base);
     let class = classes.first().copied().unwrap_or(Class::Effort);
     let thinks = class != Class::Effort;
@@ -92,18 +94,14 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         thinks_always: false,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
-        hand_off: provider::hand_off(&source).unwrap_or_else(|| hand_off(class, HAND_OFF.to_owned())),
+        hand_off: provider::hand_off(&source).unwrap_or_else(|| {
+            hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN))
+        }),
         services: base.kind.services().to_vec(),
-        capabilities: match base.kind {
-            Kind::OpenAi | Kind::LlamaCpp => vec![Capability::Penalties],
-            Kind::Local => Vec::new(),
-            Kind::Anthropic | Kind::Gemini | Kind::Responses => {
-                vec![Capability::Tools, Capability::Images, Capability::Schema]
-            }
-        },
+        capabilities: base.kind.capabilities().to_vec(),
         efforts: Vec::new(),
         resumes_tools: false,
-        stops_billing: matches!(base.kind, Kind::Local | Kind::LlamaCpp),
+        stops_billing: base.kind.stops_billing(),
     };
     Declared {
         kind: base.kind,
@@ -112,12 +110,22 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             kind: Some(base.kind.word()),
             upstream: name.to_owned(),
             host: base.host(),
-            possible: classes.to_vec(),
+            possible: possible(base.kind),
             source,
             deployments: base.deployments.clone(),
         },
         model,
         line,
+    }
+}
+
+/// Every way in which a kind of backend can hold a thought.
+fn possible(kind: Kind) -> Vec<Class> {
+    match kind {
+        Kind::Local | Kind::LlamaCpp | Kind::Anthropic | Kind::Gemini | Kind::Responses => {
+            kind.classes().to_vec()
+        }
+        _ => dialect::possible(&dialect::of(kind), kind == Kind::Vllm),
     }
 }
 
@@ -131,17 +139,26 @@ fn source(name: &str, base: &Base) -> Source {
             let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
             Source::File(base.file.clone(), Manner { start_tag, end_tag, settings })
         }
-        Kind::OpenAi | Kind::Anthropic | Kind::Gemini | Kind::Responses => Source::OpenAi(openai::Settings {
-            client: base.client.clone(),
-            model: name.to_owned(),
-            limit: base.limit,
-            ..openai::Settings::default()
-        }),
         Kind::LlamaCpp => Source::LlamaCpp(llamacpp::Settings {
             client: base.client.clone(),
             hand_off: HAND_OFF.to_owned(),
             ..llamacpp::Settings::default()
         }),
+        Kind::Vllm => Source::Vllm(chat(name, base)),
+        _ => Source::OpenAi(chat(name, base)),
+    }
+}
+
+fn chat(name: &str, base: &Base) -> openai::Settings {
+    let mut dialect = dialect::of(base.kind);
+    dialect.limit = base.limit.unwrap_or(dialect.limit);
+    openai::Settings {
+        client: base.client.clone(),
+        name: name.into(),
+        model: name.to_owned(),
+        dialect,
+        hand_off: HAND_OFF.to_owned(),
+        ..openai::Settings::default()
     }
 }
 
@@ -154,17 +171,22 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     let called = name.as_deref().unwrap_or_default();
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
-    declared.served.upstream = upstream.unwrap_or_else(|| called.to_owned());
+    let upstream = upstream.unwrap_or_else(|| called.to_owned());
     match &mut declared.served.source {
-        Source::OpenAi(settings) => settings.model.clone_from(&declared.served.upstream),
-        Source::Anthropic(settings) => settings.model.clone_from(&declared.served.upstream),
-        Source::Gemini(settings) => settings.model.clone_from(&declared.served.upstream),
-        Source::Responses(settings) => settings.model.clone_from(&declared.served.upstream),
+        Source::OpenAi(settings) | Source::Vllm(settings) => settings.model.clone_from(&upstream),
+        Source::Anthropic(settings) => settings.model.clone_from(&upstream),
+        Source::Gemini(settings) => settings.model.clone_from(&upstream),
+        Source::Responses(settings) => settings.model.clone_from(&upstream),
         Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => {}
     }
+    declared.served.upstream = upstream;
     apply(section, &mut declared);
     provider::fit(Some(section), &mut declared);
     check(section, &declared.model);
+    if let Some(settings) = declared.served.source.chat() {
+        declared.served.possible = dialect::possible(&settings.dialect, base.kind == Kind::Vllm);
+        dialect::check(section, &declared.model, &declared.served.possible);
+    }
     name.map(|_| declared)
 }
 
@@ -201,14 +223,20 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
         Source::Responses(settings) => {
             served.possible = provider::responses(section, settings, model).to_vec();
         }
-        Source::OpenAi(settings) => {
+        Source::OpenAi(settings) | Source::Vllm(settings) => {
             if section.has("efforts") {
                 model.efforts = efforts(section);
             }
-            section.set("start_tag", &mut settings.start_tag);
-            section.set("end_tag", &mut settings.end_tag);
-            section.set("starts_in_thinking", &mut settings.starts_in_thinking);
-            section.set("thoughts_back", &mut settings.thoughts_back);
+            dialect::apply(section, settings);
+            section.set("hand_off", &mut settings.hand_off);
+            if !section.has("hand_off") && !settings.hand_off.contains(&settings.end_tag) {
+                settings.hand_off = HAND_OFF.replace(END_TAG, &settings.end_tag);
+            }
+            let said = ["hand_off", "turn", "classes"].into_iter().any(|key| section.has(key));
+            close(section, model, &settings.hand_off, &settings.end_tag);
+            if said {
+                model.hand_off.overhead = reserve(&model.classes, &settings.hand_off, &settings.turn);
+            }
         }
         Source::LlamaCpp(settings) => {
             section.set("start_tag", &mut settings.start_tag);
@@ -228,7 +256,7 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
 
 /// The ways in which its thinking is held, the strongest first, whatever their order here.
 fn classes(section: &Section<'_>, kind: Kind) -> Vec<Class> {
-    let words: Vec<(&str, Class)> = kind.classes().iter().map(|class| (class.word(), *class)).collect();
+    let words: Vec<(&str, Class)> = kind.classes_most().iter().map(|class| (class.word(), *class)).collect();
     let mut classes = section.words("classes", &words);
     if classes.is_empty() {
         section.wrong("classes", Wrong::new("none", "leave it out for all that this kind of backend has"));
@@ -246,20 +274,29 @@ fn close(section: &Section<'_>, model: &mut Model, text: &str, end_tag: &str) {
     }
     if section.has("hand_off") {
         let class = model.classes.first().copied().unwrap_or(Class::Effort);
-        model.hand_off = hand_off(class, text.to_owned());
+        let overhead = reserve(&model.classes, text, openai::TURN);
+        model.hand_off = hand_off(class, text.to_owned(), overhead);
     }
 }
 
-/// A token is one byte at least, so the hand-off's bytes bound its tokens; both tags and the end-of-text token
-/// come on top. Nothing is handed over to a hidden thought; what is reserved there is the template's share.
-fn hand_off(class: Class, text: String) -> HandOff {
+/// Nothing is handed over to a hidden thought.
+fn hand_off(class: Class, text: String, overhead: Tokens) -> HandOff {
     match class {
-        Class::Effort => HandOff { text: String::new(), overhead: Tokens(16) },
-        Class::Inline | Class::Continue | Class::Native | Class::Turn => {
-            let overhead = Tokens(text.len() as u64 + 3);
-            HandOff { text, overhead }
-        }
+        Class::Effort => HandOff { text: String::new(), overhead },
+        Class::Inline | Class::Continue | Class::Native | Class::Turn => HandOff { text, overhead },
     }
+}
+
+/// What is reserved beside thought and answer. A token is one byte at least, so the bytes of what is put in bound its
+/// tokens; both tags and the end-of-text token come on top. For a hidden thought it is the template's share.
+fn reserve(classes: &[Class], hand_off: &str, turn: &str) -> Tokens {
+    let bytes = |class: &Class| match class {
+        Class::Effort => 16,
+        Class::Inline | Class::Continue | Class::Native => hand_off.len() + 3,
+        // The turn's own marks come on top.
+        Class::Turn => turn.len() + 16,
+    };
+    Tokens(classes.iter().map(bytes).max().unwrap_or(0) as u64)
 }
 
 pub(super) fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {

@@ -4,7 +4,8 @@ use crate::backend::remote::{anthropic, gemini, responses};
 use crate::catalog::{Class, HandOff, Model};
 use crate::units::Tokens;
 
-use super::backend::{Base, Kind, Source};
+use super::backend::{Base, Source};
+use super::kind::Kind;
 use super::mistake::Wrong;
 use super::model::{Declared, efforts};
 use super::reader::Section;
@@ -50,7 +51,7 @@ pub(super) fn source(kind: Kind, name: &str, base: &Base) -> Option<Source> {
             name: name.into(),
             ..responses::Settings::default()
         }),
-        Kind::Local | Kind::OpenAi | Kind::LlamaCpp => return None,
+        _ => return None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! What an operator sees of the configuration.
 
 mod keys;
+mod kinds;
 mod resilience;
 
 use std::io::Write;
@@ -194,19 +195,20 @@ fn the_complete_file_as_it_stands_changes_nothing() {
 fn every_example_in_the_complete_file_works() {
     let settings = load_text(&with_examples()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let names: Vec<&str> = settings.catalog.models.keys().map(AsRef::as_ref).collect();
-    assert_eq!(
-        names,
-        [
-            "claude-sonnet-4-5",
-            "gemini-2.5-flash",
-            "gpt-4.1-mini",
-            "gpt-5",
-            "gpt-5-mini",
-            "qwen3-0.6b",
-            "qwen3-8b",
-            "reasoner",
-        ]
-    );
+    let all = [
+        "claude-sonnet-4-5",
+        "deepseek-chat",
+        "gemini-2.5-flash",
+        "gpt-4.1-mini",
+        "gpt-5",
+        "gpt-5-mini",
+        "qwen3-0.6b",
+        "qwen3-14b",
+        "qwen3-32b",
+        "qwen3-8b",
+        "reasoner",
+    ];
+    assert_eq!(names, all);
     assert_eq!(settings.catalog.models["gpt-5-mini"].efforts.len(), 4);
     let limits: Vec<_> =
         settings.terms.iter().map(|terms| (terms.account.as_str(), terms.limits.len())).collect();
@@ -228,7 +230,7 @@ fn every_known_key_is_in_the_complete_file() {
     }
     unknown +=
         "[[route]]\nname = 'r'\n??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";
-    for kind in ["openai", "llamacpp", "local", "anthropic", "gemini", "responses"] {
+    for kind in ["openai", "llamacpp", "vllm", "local", "anthropic", "gemini", "responses"] {
         unknown += &format!("[[backend]]\nkind = '{kind}'\n??? = 1\n[[backend.model]]\n??? = 1\n");
         if kind != "local" {
             unknown += "[[backend.deployment]]\n??? = 1\n";
@@ -308,6 +310,7 @@ fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
             "line 3: backend.base_url: not a URL: relative URL without a base; write it like \"https://api.example.com/v1\"",
             "line 4: backend.idle_timeut: unknown key; did you mean idle_timeout?",
             "line 6: backend.model.price_output: missing beside the other price; a price of \"0\" is a price",
+            "line 9: backend.model.hand_off: does not close the thought; write \"</think>\" where the thought is to end",
             "line 10: backend.model.contxt: unknown key; did you mean context?",
             "line 11: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
         ],
@@ -315,8 +318,7 @@ fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
     check(
         "[[backend]]\nkind = 'gguf'\nfile = 3\nmodels = ['m']\n",
         &[
-            "line 2: backend.kind: \"gguf\" is unknown; write \"openai\" or \"llamacpp\" or \"local\" or \"anthropic\" \
-             or \"gemini\" or \"responses\"",
+            "line 2: backend.kind: \"gguf\" is unknown; write \"openai\" or \"anthropic\" or \"gemini\" or \"responses\" or \"llamacpp\" or \"vllm\" or \"sglang\" or \"ollama\" or \"deepseek\" or \"dashscope\" or \"openrouter\" or \"mistral\" or \"xai\" or \"local\"",
             "line 3: backend.file: a whole number in place of text; put it in quotes",
         ],
     );
@@ -324,7 +326,7 @@ fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
 
 #[test]
 fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
-    let text = "[server]\nlisten = 'here'\nheders_max = 10\ndrain = 5\n\n[[backend]]\nkind = 'lama'\nfoo = 1\n\n\
+    let text = "[server]\nlisten = 'here'\nheders_max = 10\ndrain = 5\n\n[[backend]]\nkind = 'bedrock'\nfoo = 1\n\n\
                 [[key]]\nname = 'alice'\n";
     check(
         text,
@@ -334,8 +336,7 @@ fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
             "line 3: server.heders_max: unknown key; did you mean headers_max?",
             "line 4: server.drain: a whole number in place of a time; write it with its unit, like \"10s\" or \
              \"500ms\"",
-            "line 7: backend.kind: \"lama\" is unknown; write \"openai\" or \"llamacpp\" or \"local\" or \
-             \"anthropic\" or \"gemini\" or \"responses\"",
+            "line 7: backend.kind: \"bedrock\" is unknown; write \"openai\" or \"anthropic\" or \"gemini\" or \"responses\" or \"llamacpp\" or \"vllm\" or \"sglang\" or \"ollama\" or \"deepseek\" or \"dashscope\" or \"openrouter\" or \"mistral\" or \"xai\" or \"local\"",
             "line 10: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with \
              its owner",
         ],

@@ -13,6 +13,7 @@ mod access;
 mod books;
 mod budgets;
 mod crash;
+mod dialects;
 mod endpoints;
 mod faults;
 mod forwarding;

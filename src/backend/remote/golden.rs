@@ -111,6 +111,7 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
     };
     let seed = fixture["call_seed"].as_u64().unwrap_or(7);
     let class = match part {
+        _ if fixture["class"] == "turn" => Class::Turn,
         Part::Whole { .. } => Class::Native,
         Part::Thought { .. } | Part::Solution { .. } => Class::Continue,
         Part::Total { .. } => Class::Effort,

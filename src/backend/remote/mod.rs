@@ -19,6 +19,7 @@ mod tests;
 mod uncounted;
 #[cfg(test)]
 mod upstream;
+pub mod vllm;
 mod wire;
 
 use std::borrow::Cow;

@@ -4,6 +4,9 @@
 //! its budget and resumed without being tokenized again (class `continue`). The chat template is rendered by
 //! the server, `/completion` does the rest; the prompt cache makes the second phase cheap.
 //!
+//! What needs no resuming goes to its chat endpoint: a budget that the server holds itself (class `native`), and with
+//! it tools.
+//!
 //! As everywhere on that server, a control token that a caller spells out in a message is taken for one.
 
 mod events;
@@ -18,11 +21,12 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::client::{self, Client};
-use super::{SettingsError, generation, wire};
+use super::openai::{self, ChatCompletions, Dialect};
+use super::{Remote, SettingsError, generation, no_words, wire};
 use crate::backend::pace::Pace;
 use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
-use crate::catalog::Conditions;
-use crate::chat::{Embedding, Request};
+use crate::catalog::{Class, Conditions};
+use crate::chat::{Embedding, Message, Request, Role};
 use crate::prompt;
 use crate::prompt::tags::Splitter;
 use crate::units::Tokens;
@@ -58,6 +62,7 @@ pub struct LlamaCpp {
     settings: Settings,
     pace: Pace,
     vocabulary: OnceCell<Vocabulary>,
+    chat: OnceCell<Remote<ChatCompletions>>,
 }
 
 /// What the server's tokenizer says about our texts; asked once.
@@ -84,18 +89,27 @@ impl LlamaCpp {
         // what is sent there in that moment gets no answer.
         let client = client::Settings { keep_alive: false, ..settings.client.clone() };
         let client = Client::new(client)?;
-        Ok(LlamaCpp { client, settings, pace: Pace::default(), vocabulary: OnceCell::new() })
+        Ok(LlamaCpp {
+            client,
+            settings,
+            pace: Pace::default(),
+            vocabulary: OnceCell::new(),
+            chat: OnceCell::new(),
+        })
     }
 
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
+        if let Some(text) = call.request.raw() {
+            return self.go_on(&call, &text).await;
+        }
+        if call.class != Class::Continue {
+            return self.chat().await?.begin(call).await;
+        }
         if !call.request.tools.is_empty() {
             let failure = Failure::new(Fault::Caller, "this model calls no tools while its thinking is held");
             return Err(failure.unsent().code("model_not_capable"));
         }
         match &call.part {
-            Part::Solution { solution, .. } if let Some(text) = call.request.raw() => {
-                self.go_on(&call, &text, *solution).await
-            }
             Part::Thought { thinking, .. } => self.think(&call, *thinking).await,
             // A thought stops at its tag here, so no answer has begun.
             Part::Solution { thought, solution, .. } => self.solve(&call, thought, *solution).await,
@@ -103,6 +117,39 @@ impl LlamaCpp {
                 Err(Failure::new(Fault::Caller, "this model makes thoughts and answers one by one").unsent())
             }
         }
+    }
+
+    /// The chat endpoint. What the server counts and puts in itself is the template's, so that is asked for once.
+    async fn chat(&self) -> Result<&Remote<ChatCompletions>, Failure> {
+        let learn = || async {
+            let closing = self.vocabulary().await?.hand_off;
+            let opening = self.opening().await?;
+            let Settings { start_tag, end_tag, hand_off, .. } = self.settings.clone();
+            let dialect = Dialect::llamacpp();
+            let settings = openai::Settings {
+                dialect,
+                start_tag,
+                end_tag,
+                hand_off,
+                opening,
+                closing,
+                ..openai::Settings::default()
+            };
+            let (client, pace) = (self.client.clone(), self.pace.clone());
+            Ok(Remote { client, provider: ChatCompletions::new(settings), pace })
+        };
+        self.chat.get_or_try_init(learn).await
+    }
+
+    /// How many tokens the template puts behind the tag that begins a thought.
+    async fn opening(&self) -> Result<Tokens, Failure> {
+        let request = Request::new("", vec![Message::text(Role::User, "?")]);
+        let prompt = self.render(&request, true).await?;
+        if !request::opens(&self.settings, &prompt) {
+            return Ok(Tokens::ZERO);
+        }
+        let behind = &prompt[prompt.trim_end().len()..];
+        Ok(if behind.is_empty() { Tokens::ZERO } else { count(&self.tokenize(behind).await?) })
     }
 
     async fn think(&self, call: &Call, thinking: Tokens) -> Result<Generation, Failure> {
@@ -129,8 +176,14 @@ impl LlamaCpp {
     }
 
     /// How a text goes on, without template or tags.
-    async fn go_on(&self, call: &Call, text: &str, solution: Tokens) -> Result<Generation, Failure> {
+    async fn go_on(&self, call: &Call, text: &str) -> Result<Generation, Failure> {
         let lap = self.pace.start();
+        let solution = match &call.part {
+            Part::Whole { solution, .. } | Part::Solution { solution, .. } => *solution,
+            Part::Thought { .. } | Part::Total { .. } => {
+                return Err(no_words("there is no thought in how a text goes on"));
+            }
+        };
         let body = request::solution(call, json!(text), solution, &[]);
         let events = self.client.stream("completion", &body).await?;
         Ok(generation(events, events::Reader::solution(None), lap, VecDeque::new()))
@@ -147,7 +200,8 @@ impl LlamaCpp {
             }
         }
         let prompt = request::opened(&self.settings, thinks);
-        Ok((request::resumed(&self.settings, &prompt, thought), !thought.closed))
+        let hand_off = request::hands_off(&self.settings, thought);
+        Ok((request::resumed(&self.settings, &prompt, thought), hand_off))
     }
 
     /// Tags that are banned stay out by themselves; what spells them then only speaks of them.
@@ -168,7 +222,7 @@ impl LlamaCpp {
             let hand_off = self.tokenize(&self.settings.hand_off).await?;
             let start = single(&self.tokenize(&self.settings.start_tag).await?);
             let end = single(&self.tokenize(&self.settings.end_tag).await?);
-            Ok(Vocabulary { hand_off: Tokens(hand_off.len().try_into().unwrap_or(u64::MAX)), start, end })
+            Ok(Vocabulary { hand_off: count(&hand_off), start, end })
         };
         self.vocabulary.get_or_try_init(learn).await
     }
@@ -197,6 +251,10 @@ async fn whole(client: Client, piece: Result<Piece, Failure>) -> Result<Piece, F
         }
         piece => piece,
     }
+}
+
+fn count(ids: &[u32]) -> Tokens {
+    Tokens(ids.len().try_into().unwrap_or(u64::MAX))
 }
 
 fn single(ids: &[u32]) -> Option<u32> {

@@ -2,8 +2,11 @@
 //! log of what they billed. What the model says is a script; a word is a token.
 
 pub(crate) mod anthropic;
+pub(crate) mod chat;
 pub(crate) mod gemini;
+mod raw;
 pub(crate) mod responses;
+mod rules;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
