@@ -3,6 +3,7 @@
 //! A backend is told which part of a generation it is to make and streams typed pieces. It knows nothing of
 //! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
 
+mod calling;
 mod failure;
 pub mod fleet;
 pub mod local;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
 use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Service};
+use crate::prompt::calls::Syntax;
 use crate::units::Tokens;
 
 use super::backend::{Base, Manner, Served, Source};
@@ -19,8 +20,16 @@ use super::route::Models;
 use super::tariff;
 
 /// The keys that models of only some kinds have.
-const OF_SOME: [&str; 7] =
-    ["efforts", "upstream", "start_tag", "end_tag", "starts_in_thinking", "thoughts_back", "hand_off"];
+const OF_SOME: [&str; 8] = [
+    "efforts",
+    "upstream",
+    "start_tag",
+    "end_tag",
+    "starts_in_thinking",
+    "thoughts_back",
+    "hand_off",
+    "tool_syntax",
+];
 
 /// A model as its backend declares it.
 #[derive(Debug, Clone)]
@@ -50,6 +59,9 @@ const CAPABILITIES: [(&str, Capability); 4] = [
     ("schema", Capability::Schema),
     ("penalties", Capability::Penalties),
 ];
+
+const SYNTAXES: [(&str, Syntax); 3] =
+    [("hermes", Syntax::Hermes), ("mistral", Syntax::Mistral), ("llama", Syntax::Llama)];
 
 /// The models of a backend: the bare names of `models`, and each `[[backend.model]]`.
 pub(super) fn declared(backend: &Section<'_>, base: &Base, known: &Known<'_>) -> Vec<Declared> {
@@ -228,6 +240,9 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
                 model.efforts = efforts(section);
             }
             dialect::apply(section, settings);
+            if *kind == Kind::Vllm {
+                syntax(section, &mut settings.tool_syntax, model);
+            }
             section.set("hand_off", &mut settings.hand_off);
             if !section.has("hand_off") && !settings.hand_off.contains(&settings.end_tag) {
                 settings.hand_off = HAND_OFF.replace(END_TAG, &settings.end_tag);
@@ -242,12 +257,14 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
             section.set("start_tag", &mut settings.start_tag);
             section.set("end_tag", &mut settings.end_tag);
             section.set("hand_off", &mut settings.hand_off);
+            syntax(section, &mut settings.tool_syntax, model);
             close(section, model, &settings.hand_off, &settings.end_tag);
         }
         Source::File(_, manner) => {
             section.set("start_tag", &mut manner.start_tag);
             section.set("end_tag", &mut manner.end_tag);
             section.set("hand_off", &mut manner.settings.hand_off);
+            syntax(section, &mut manner.settings.tool_syntax, model);
             close(section, model, &manner.settings.hand_off, &manner.end_tag);
         }
     }
@@ -264,6 +281,14 @@ fn classes(section: &Section<'_>, kind: Kind) -> Vec<Class> {
     }
     classes.sort_unstable_by(|one, other| other.cmp(one));
     classes
+}
+
+/// How calls are written, where they can be read: then an answer that was resumed may be one.
+fn syntax(section: &Section<'_>, known: &mut Option<Syntax>, model: &mut Model) {
+    if let Some(stated) = section.word("tool_syntax", &SYNTAXES) {
+        *known = Some(stated);
+        model.resumes_tools = true;
+    }
 }
 
 /// Takes the hand-off where one is configured, which must close the thought.

@@ -9,11 +9,13 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 
+use super::calling;
 use super::pace::{Lap, Pace};
 use super::{Backend, Call, Failure, Fault, Generation, Part, Piece, Thought};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::engine::{self, Engine, EngineError, Job, Phases, Refused, Sampling, Thinking};
+use crate::prompt::calls::Syntax;
 use crate::prompt::{self, Format, PromptError};
 use crate::units::Tokens;
 
@@ -30,12 +32,20 @@ pub struct Settings {
     pub top_p: f32,
     /// Only the k likeliest tokens, where the caller does not say; 0 for all.
     pub top_k: u32,
+    /// How the model writes its tool calls, where it calls any.
+    pub tool_syntax: Option<Syntax>,
 }
 
 impl Default for Settings {
     /// What the Qwen3 family recommends for thinking.
     fn default() -> Settings {
-        Settings { hand_off: "\n</think>\n\n".to_owned(), temperature: 0.6, top_p: 0.95, top_k: 20 }
+        Settings {
+            hand_off: "\n</think>\n\n".to_owned(),
+            temperature: 0.6,
+            top_p: 0.95,
+            top_k: 20,
+            tool_syntax: None,
+        }
     }
 }
 
@@ -70,18 +80,16 @@ impl Local {
         let tokens = self.engine.generate(job).map_err(|refused| refusal(&refused))?;
         let pieces = VecDeque::from([steps::prompt(prompt)]);
         let flow = Flow { tokens, steps: Steps::new(&self.format, prompt), pieces, lap };
-        Ok(Box::pin(stream::unfold(flow, |mut flow| async move {
+        let pieces = Box::pin(stream::unfold(flow, |mut flow| async move {
             let piece = flow.next().await?;
             Some((piece, flow))
-        })))
+        }));
+        Ok(calling::read(pieces, &call.request, self.settings.tool_syntax))
     }
 
     fn job(&self, call: &Call) -> Result<Job, Failure> {
         let request = &call.request;
-        if !request.tools.is_empty() {
-            let failure = Failure::new(Fault::Caller, "this model calls no tools");
-            return Err(failure.unsent().code("model_not_capable"));
-        }
+        calling::check(request, self.settings.tool_syntax)?;
         let (prompt, phases) = match &call.part {
             Part::Whole { solution, .. } if let Some(text) = request.raw() => self.raw(&text, *solution)?,
             Part::Whole { thinking, solution } => self.whole(request, *thinking, *solution)?,

@@ -23,11 +23,13 @@ use tokio::sync::OnceCell;
 use super::client::{self, Client};
 use super::openai::{self, ChatCompletions, Dialect};
 use super::{Remote, SettingsError, generation, no_words, wire};
+use crate::backend::calling;
 use crate::backend::pace::Pace;
 use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
 use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Message, Request, Role};
 use crate::prompt;
+use crate::prompt::calls::Syntax;
 use crate::prompt::tags::Splitter;
 use crate::units::Tokens;
 
@@ -42,6 +44,8 @@ pub struct Settings {
     pub end_tag: String,
     /// What closes an unfinished thought: a sentence, if any, and the tag.
     pub hand_off: String,
+    /// How the model writes its tool calls, where they can be read out of its text.
+    pub tool_syntax: Option<Syntax>,
 }
 
 impl Default for Settings {
@@ -51,6 +55,7 @@ impl Default for Settings {
             start_tag: "<think>".to_owned(),
             end_tag: "</think>".to_owned(),
             hand_off: "\n</think>\n\n".to_owned(),
+            tool_syntax: None,
         }
     }
 }
@@ -105,10 +110,7 @@ impl LlamaCpp {
         if call.class != Class::Continue {
             return self.chat().await?.begin(call).await;
         }
-        if !call.request.tools.is_empty() {
-            let failure = Failure::new(Fault::Caller, "this model calls no tools while its thinking is held");
-            return Err(failure.unsent().code("model_not_capable"));
-        }
+        calling::check(&call.request, self.settings.tool_syntax)?;
         match &call.part {
             Part::Thought { thinking, .. } => self.think(&call, *thinking).await,
             // A thought stops at its tag here, so no answer has begun.
@@ -172,7 +174,8 @@ impl LlamaCpp {
         let events = self.client.stream("completion", &body).await?;
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         let reader = events::Reader::solution(self.splitter(vocabulary));
-        Ok(generation(events, reader, lap, first.into_iter().collect()))
+        let pieces = generation(events, reader, lap, first.into_iter().collect());
+        Ok(calling::read(pieces, &call.request, self.settings.tool_syntax))
     }
 
     /// How a text goes on, without template or tags.

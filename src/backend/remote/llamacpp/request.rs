@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Settings;
+use crate::backend::calling;
 use crate::backend::remote::wire::{decimal, messages};
 use crate::backend::{Call, Thought};
 use crate::chat::Request;
@@ -14,6 +15,9 @@ const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];
 /// What `/apply-template` renders.
 pub(super) fn template(request: &Request, thinking: bool) -> Value {
     let mut body = json!({"messages": messages(&request.messages, true)});
+    if calling::offers(request) {
+        body["tools"] = request.tools.iter().map(|tool| tool.declaration.clone()).collect();
+    }
     if !thinking {
         body["chat_template_kwargs"] = json!({"enable_thinking": false});
     }

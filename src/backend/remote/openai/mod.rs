@@ -22,6 +22,7 @@ use super::client;
 use super::{Provider, Reader, Remote, Sent, SettingsError, wire};
 use crate::backend::{Call, Failure};
 use crate::chat::{Embedding, Form};
+use crate::prompt::calls::Syntax;
 use crate::units::Tokens;
 
 pub use dialect::{
@@ -52,6 +53,8 @@ pub struct Settings {
     /// What closes a thought that was cut, where it is resumed: a sentence, if any, and the tag, which is left out where
     /// the upstream writes it itself.
     pub hand_off: String,
+    /// How the model writes its tool calls, where they can be read out of its raw text.
+    pub tool_syntax: Option<Syntax>,
     /// What asks for the answer in a new turn, with `{thought}` in it.
     pub turn: String,
     /// How many tokens the template puts behind the tag that begins a thought. The upstream counts them as thought, so they
@@ -72,6 +75,7 @@ impl Default for Settings {
             end_tag: "</think>".to_owned(),
             starts_in_thinking: false,
             hand_off: "\n</think>\n\n".to_owned(),
+            tool_syntax: None,
             turn: TURN.to_owned(),
             opening: Tokens::ZERO,
             closing: Tokens::ZERO,

@@ -18,6 +18,7 @@ use tokio::sync::OnceCell;
 use super::client::Client;
 use super::openai::{ChatCompletions, Settings};
 use super::{Remote, SettingsError, generation};
+use crate::backend::calling;
 use crate::backend::pace::Pace;
 use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
 use crate::catalog::{Class, Conditions};
@@ -103,15 +104,11 @@ impl Vllm {
     }
 
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
+        if call.class != Class::Continue || call.request.raw().is_some() {
+            return self.chat().await?.begin(call).await;
+        }
+        calling::check(&call.request, self.settings.tool_syntax)?;
         match &call.part {
-            _ if call.class != Class::Continue || call.request.raw().is_some() => {
-                self.chat().await?.begin(call).await
-            }
-            _ if !call.request.tools.is_empty() => {
-                let failure =
-                    Failure::new(Fault::Caller, "this model calls no tools while its thinking is held");
-                Err(failure.unsent().code("model_not_capable"))
-            }
             Part::Thought { thinking, .. } => self.think(&call, *thinking).await,
             // A thought stops at its tag here, so no answer has begun.
             Part::Solution { thought, solution, .. } => self.solve(&call, thought, *solution).await,
@@ -143,7 +140,8 @@ impl Vllm {
         let strips = vocabulary.banned().is_none();
         let splitter = strips.then(|| Splitter::after_thought(start_tag.as_str(), end_tag.as_str()));
         let reader = events::Reader::solution(splitter);
-        Ok(generation(events, reader, lap, first.into_iter().collect()))
+        let pieces = generation(events, reader, lap, first.into_iter().collect());
+        Ok(calling::read(pieces, &call.request, self.settings.tool_syntax))
     }
 
     /// What stands before the answer, and whether our hand-off is a part of it.

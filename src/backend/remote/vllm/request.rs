@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::backend::Call;
 use crate::backend::remote::openai::{Settings, Switch, conversation};
 use crate::backend::remote::wire::decimal;
+use crate::backend::{Call, calling};
 use crate::chat::Request;
 use crate::units::Tokens;
 
@@ -18,6 +18,9 @@ const BANNED: i32 = -100;
 pub(super) fn template(settings: &Settings, request: &Request, thinking: bool) -> Value {
     let messages = conversation::plain(settings, &request.messages);
     let mut body = json!({"model": settings.model, "messages": messages, "add_generation_prompt": true});
+    if calling::offers(request) {
+        body["tools"] = request.tools.iter().map(|tool| tool.declaration.clone()).collect();
+    }
     let mut arguments = request.extra.get("chat_template_kwargs").cloned().unwrap_or_else(|| json!({}));
     if let Switch::Template(argument) = &settings.dialect.switch {
         arguments[&**argument] = json!(thinking);
