@@ -49,7 +49,7 @@ pub(super) fn of(kind: Kind) -> Dialect {
         Kind::Xai => Dialect::xai(),
         Kind::Ollama => Dialect::ollama(),
         Kind::LlamaCpp => Dialect::llamacpp(),
-        Kind::OpenAi | Kind::Local => Dialect::openai(),
+        _ => Dialect::openai(),
     }
 }
 

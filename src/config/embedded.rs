@@ -37,8 +37,8 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         stops_billing: true,
     };
     let (upstream, possible) = (name.to_string(), vec![Class::Inline]);
-    let served =
-        Served { name, kind: None, upstream, host: None, possible, source: Source::Embedded(manner()) };
+    let (source, deployments) = (Source::Embedded(manner()), Vec::new());
+    let served = Served { name, kind: None, upstream, host: None, possible, source, deployments };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
     (backend, vec![Declared { kind: Kind::Local, served, model, line: None }])
 }

@@ -16,10 +16,13 @@ pub(super) enum Kind {
     Mistral,
     Xai,
     Ollama,
+    Anthropic,
+    Gemini,
+    Responses,
 }
 
 /// As they are written.
-pub(super) const KINDS: [(&str, Kind); 11] = [
+pub(super) const KINDS: [(&str, Kind); 14] = [
     ("openai", Kind::OpenAi),
     ("llamacpp", Kind::LlamaCpp),
     ("vllm", Kind::Vllm),
@@ -31,6 +34,9 @@ pub(super) const KINDS: [(&str, Kind); 11] = [
     ("mistral", Kind::Mistral),
     ("xai", Kind::Xai),
     ("local", Kind::Local),
+    ("anthropic", Kind::Anthropic),
+    ("gemini", Kind::Gemini),
+    ("responses", Kind::Responses),
 ];
 
 impl Kind {
@@ -48,7 +54,9 @@ impl Kind {
             Kind::DeepSeek | Kind::Mistral => &[Class::Continue, Class::Turn],
             Kind::DashScope | Kind::OpenRouter => &[Class::Native, Class::Turn],
             Kind::Ollama => &[Class::Turn],
-            Kind::OpenAi | Kind::Xai => &[Class::Effort],
+            Kind::OpenAi | Kind::Xai | Kind::Responses => &[Class::Effort],
+            Kind::Anthropic => &[Class::Native, Class::Turn],
+            Kind::Gemini => &[Class::Native],
         }
     }
 
@@ -56,7 +64,9 @@ impl Kind {
     pub(super) fn classes_most(self) -> &'static [Class] {
         match self {
             Kind::Local => &[Class::Inline],
-            Kind::LlamaCpp => self.classes(),
+            Kind::LlamaCpp | Kind::Responses => self.classes(),
+            Kind::Anthropic => &[Class::Native, Class::Turn, Class::Effort],
+            Kind::Gemini => &[Class::Native, Class::Effort],
             _ => &[Class::Continue, Class::Native, Class::Turn, Class::Effort],
         }
     }
@@ -67,12 +77,7 @@ impl Kind {
             Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => {
                 &[Service::Chat, Service::Completions]
             }
-            Kind::OpenAi
-            | Kind::DeepSeek
-            | Kind::DashScope
-            | Kind::OpenRouter
-            | Kind::Mistral
-            | Kind::Xai => &[Service::Chat],
+            _ => &[Service::Chat],
         }
     }
 
@@ -81,6 +86,9 @@ impl Kind {
         match self {
             // DeepSeek takes no penalties while it thinks, xAI none at all, and Mistral no biases.
             Kind::Local | Kind::DeepSeek | Kind::Mistral | Kind::Xai => &[],
+            Kind::Anthropic | Kind::Gemini | Kind::Responses => {
+                &[Capability::Tools, Capability::Images, Capability::Schema]
+            }
             _ => &[Capability::Penalties],
         }
     }
@@ -98,7 +106,7 @@ impl Kind {
             Kind::OpenRouter => Some("https://openrouter.ai/api/v1"),
             Kind::Mistral => Some("https://api.mistral.ai/v1"),
             Kind::Xai => Some("https://api.x.ai/v1"),
-            Kind::OpenAi | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama | Kind::Local => None,
+            _ => None,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::backend::Base;
 use super::kind::{KINDS, Kind};
 use super::mistake::{Mistakes, Wrong};
 use super::model::{self, Declared};
+use super::provider;
 use super::reader::{Document, Section};
 use super::storage;
 
@@ -87,6 +88,7 @@ impl<'d> Known<'d> {
         for entry in self.0.iter().filter(|entry| entry.is_about(base, upstream)) {
             model::apply(&entry.section, &mut model);
         }
+        provider::fit(None, &mut model);
         model
     }
 }

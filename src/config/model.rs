@@ -13,6 +13,7 @@ use super::dialect;
 use super::kind::Kind;
 use super::known::Known;
 use super::mistake::Wrong;
+use super::provider;
 use super::reader::{Document, Section};
 use super::route::Models;
 use super::tariff;
@@ -81,6 +82,7 @@ pub(super) fn catalog<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m
 /// What holds for a model of which only the name is known.
 pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
     let classes = base.kind.classes();
+    let source = source(name, base);
     let class = classes.first().copied().unwrap_or(Class::Effort);
     let thinks = class != Class::Effort;
     let model = Model {
@@ -88,11 +90,13 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         tariff: None,
         context: Tokens(32_768),
         classes: classes.to_vec(),
-        thinking_min: Tokens::ZERO,
+        thinking_min: if base.kind == Kind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
         thinks_always: false,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
-        hand_off: hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN)),
+        hand_off: provider::hand_off(&source).unwrap_or_else(|| {
+            hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN))
+        }),
         services: base.kind.services().to_vec(),
         capabilities: base.kind.capabilities().to_vec(),
         efforts: Vec::new(),
@@ -107,7 +111,8 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             upstream: name.to_owned(),
             host: base.host(),
             possible: possible(base.kind),
-            source: source(name, base),
+            source,
+            deployments: base.deployments.clone(),
         },
         model,
         line,
@@ -117,12 +122,17 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
 /// Every way in which a kind of backend can hold a thought.
 fn possible(kind: Kind) -> Vec<Class> {
     match kind {
-        Kind::Local | Kind::LlamaCpp => kind.classes().to_vec(),
+        Kind::Local | Kind::LlamaCpp | Kind::Anthropic | Kind::Gemini | Kind::Responses => {
+            kind.classes_most().to_vec()
+        }
         _ => dialect::possible(&dialect::of(kind), kind == Kind::Vllm),
     }
 }
 
 fn source(name: &str, base: &Base) -> Source {
+    if let Some(source) = provider::source(base.kind, name, base) {
+        return source;
+    }
     match base.kind {
         Kind::Local => {
             let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
@@ -162,11 +172,16 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
     let upstream = upstream.unwrap_or_else(|| called.to_owned());
-    if let Some(settings) = declared.served.source.chat() {
-        settings.model.clone_from(&upstream);
+    match &mut declared.served.source {
+        Source::OpenAi(settings) | Source::Vllm(settings) => settings.model.clone_from(&upstream),
+        Source::Anthropic(settings) => settings.model.clone_from(&upstream),
+        Source::Gemini(settings) => settings.model.clone_from(&upstream),
+        Source::Responses(settings) => settings.model.clone_from(&upstream),
+        Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => {}
     }
     declared.served.upstream = upstream;
     apply(section, &mut declared);
+    provider::fit(Some(section), &mut declared);
     check(section, &declared.model);
     if let Some(settings) = declared.served.source.chat() {
         declared.served.possible = dialect::possible(&settings.dialect, base.kind == Kind::Vllm);
@@ -201,6 +216,13 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
     }
     match &mut served.source {
         Source::Embedded(_) => {}
+        Source::Anthropic(settings) => {
+            served.possible = provider::anthropic(section, settings, model).to_vec();
+        }
+        Source::Gemini(settings) => served.possible = provider::gemini(section, settings, model).to_vec(),
+        Source::Responses(settings) => {
+            served.possible = provider::responses(section, settings, model).to_vec();
+        }
         Source::OpenAi(settings) | Source::Vllm(settings) => {
             if section.has("efforts") {
                 model.efforts = efforts(section);
@@ -277,7 +299,7 @@ fn reserve(classes: &[Class], hand_off: &str, turn: &str) -> Tokens {
     Tokens(classes.iter().map(bytes).max().unwrap_or(0) as u64)
 }
 
-fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
+pub(super) fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
     let levels = section.sections("efforts").into_iter().filter_map(|level| {
         let word = level.need::<String>("word", "write what the upstream calls it, like \"low\"");
         let usual = level.need::<Tokens>("usual", "write how many tokens it usually thinks at it, like 300");

@@ -69,8 +69,7 @@ impl Local {
         }
         let tokens = self.engine.generate(job).map_err(|refused| refusal(&refused))?;
         let pieces = VecDeque::from([steps::prompt(prompt)]);
-        let flow =
-            Flow { tokens, steps: Steps::new(&self.format, prompt), pieces, lap, pace: self.pace.clone() };
+        let flow = Flow { tokens, steps: Steps::new(&self.format, prompt), pieces, lap };
         Ok(Box::pin(stream::unfold(flow, |mut flow| async move {
             let piece = flow.next().await?;
             Some((piece, flow))
@@ -175,15 +174,7 @@ const ENDS_MAX: usize = 8;
 
 impl Backend for Local {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move {
-            self.begin(&call).inspect_err(|failure| {
-                // A full queue is no sign of illness, and a caller's mistake is none either.
-                if failure.fault == Fault::Backend {
-                    self.pace.failed(failure);
-                }
-            })
-        }
-        .boxed()
+        async move { self.begin(&call) }.boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
@@ -220,7 +211,6 @@ struct Flow {
     steps: Steps,
     pieces: VecDeque<Piece>,
     lap: Lap,
-    pace: Pace,
 }
 
 impl Flow {
@@ -230,9 +220,7 @@ impl Flow {
                 engine::Event::Step(step) => self.pieces.extend(self.steps.step(step)),
                 engine::Event::Done(done) => self.pieces.extend(self.steps.done(done)),
                 engine::Event::Failed(error) => {
-                    let failure = failure(&error);
-                    self.pace.failed(&failure);
-                    return Some(Err(failure));
+                    return Some(Err(failure(&error)));
                 }
             }
         }
@@ -250,7 +238,8 @@ fn refusal(refused: &Refused) -> Failure {
         Refused::Stopped => (Fault::Backend, None),
     };
     let retry_after = (fault == Fault::Overload).then_some(Duration::from_secs(1));
-    Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent() }
+    // Its queue is full: whoever asks again at once finds it as full.
+    Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent().elsewhere() }
 }
 
 fn unspeakable(error: &PromptError) -> Failure {

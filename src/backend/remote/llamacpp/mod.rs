@@ -159,7 +159,7 @@ impl LlamaCpp {
         let body = request::thought(&self.settings, call, &prompt, thinking);
         let events = self.client.stream("completion", &body).await?;
         let reader = events::Reader::thought(vocabulary.end);
-        let pieces = generation(events, reader, lap, self.pace.clone(), VecDeque::new());
+        let pieces = generation(events, reader, lap, VecDeque::new());
         let client = self.client.clone();
         Ok(Box::pin(pieces.then(move |piece| whole(client.clone(), piece))))
     }
@@ -172,7 +172,7 @@ impl LlamaCpp {
         let events = self.client.stream("completion", &body).await?;
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         let reader = events::Reader::solution(self.splitter(vocabulary));
-        Ok(generation(events, reader, lap, self.pace.clone(), first.into_iter().collect()))
+        Ok(generation(events, reader, lap, first.into_iter().collect()))
     }
 
     /// How a text goes on, without template or tags.
@@ -186,7 +186,7 @@ impl LlamaCpp {
         };
         let body = request::solution(call, json!(text), solution, &[]);
         let events = self.client.stream("completion", &body).await?;
-        Ok(generation(events, events::Reader::solution(None), lap, self.pace.clone(), VecDeque::new()))
+        Ok(generation(events, events::Reader::solution(None), lap, VecDeque::new()))
     }
 
     /// What stands before the answer, and whether our hand-off is a part of it.
@@ -266,14 +266,14 @@ fn single(ids: &[u32]) -> Option<u32> {
 
 impl Backend for LlamaCpp {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+        self.begin(call).boxed()
     }
 
     fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
         async move {
             let body = wire::embedding(&ask, None);
             let answer = self.client.json("v1/embeddings", &body).await;
-            super::embedded(answer.inspect_err(|failure| self.pace.failed(failure))?, ask.inputs.len())
+            super::embedded(answer?, ask.inputs.len())
         }
         .boxed()
     }

@@ -128,7 +128,7 @@ impl Vllm {
         let body = request::thought(&self.settings, call, &prompt, thinking);
         let events = self.client.stream("completions", &body).await?;
         let reader = events::Reader::thought(vocabulary.end.len());
-        Ok(generation(events, reader, lap, self.pace.clone(), VecDeque::new()))
+        Ok(generation(events, reader, lap, VecDeque::new()))
     }
 
     async fn solve(&self, call: &Call, thought: &Thought, solution: Tokens) -> Result<Generation, Failure> {
@@ -143,7 +143,7 @@ impl Vllm {
         let strips = vocabulary.banned().is_none();
         let splitter = strips.then(|| Splitter::after_thought(start_tag.as_str(), end_tag.as_str()));
         let reader = events::Reader::solution(splitter);
-        Ok(generation(events, reader, lap, self.pace.clone(), first.into_iter().collect()))
+        Ok(generation(events, reader, lap, first.into_iter().collect()))
     }
 
     /// What stands before the answer, and whether our hand-off is a part of it.
@@ -223,7 +223,7 @@ fn count(ids: &[u32]) -> Tokens {
 
 impl Backend for Vllm {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+        self.begin(call).boxed()
     }
 
     fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
