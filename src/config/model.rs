@@ -204,16 +204,28 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
 
 /// Puts what a section says in place of what was known before: an entry of the catalogue's files, or the operator's
 /// own section.
-pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }: &mut Declared) {
-    let count = |key, least, known| section.within(key, Tokens(least)..=TOKENS_MAX).unwrap_or(known);
+pub(super) fn apply(section: &Section<'_>, declared: &mut Declared) {
+    of_the_model(section, declared);
+    of_its_source(section, declared);
+    let overhead = declared.model.hand_off.overhead;
+    declared.model.hand_off.overhead = count(section, "overhead", 0, overhead);
+}
+
+/// A count of tokens, or what was known before.
+fn count(section: &Section<'_>, key: &'static str, least: u64, known: Tokens) -> Tokens {
+    section.within(key, Tokens(least)..=TOKENS_MAX).unwrap_or(known)
+}
+
+/// What is said of the model itself.
+fn of_the_model(section: &Section<'_>, Declared { kind, model, .. }: &mut Declared) {
     tariff::apply(section, &mut model.tariff);
     if section.has("classes") {
         model.classes = classes(section, *kind);
     }
-    model.context = count("context", 16, model.context);
-    model.thinking_min = count("thinking_min", 0, model.thinking_min);
-    model.thinking_max = count("thinking_max", 0, model.thinking_max);
-    model.solution_default = count("solution_default", 1, model.solution_default);
+    model.context = count(section, "context", 16, model.context);
+    model.thinking_min = count(section, "thinking_min", 0, model.thinking_min);
+    model.thinking_max = count(section, "thinking_max", 0, model.thinking_max);
+    model.solution_default = count(section, "solution_default", 1, model.solution_default);
     if section.has("serves") {
         model.services = section.words("serves", &SERVICES);
     }
@@ -226,6 +238,10 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
             section.wrong("capabilities", Wrong::new(what, "take \"penalties\" out"));
         }
     }
+}
+
+/// What is said of how it is reached and spoken to.
+fn of_its_source(section: &Section<'_>, Declared { kind, served, model, .. }: &mut Declared) {
     match &mut served.source {
         Source::Embedded(_) => {}
         Source::Anthropic(settings) => {
@@ -268,7 +284,6 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
             close(section, model, &manner.settings.hand_off, &manner.end_tag);
         }
     }
-    model.hand_off.overhead = count("overhead", 0, model.hand_off.overhead);
 }
 
 /// The ways in which its thinking is held, the strongest first, whatever their order here.
