@@ -139,6 +139,9 @@ pub enum Piece {
         /// Which tokens, where known.
         ids: Vec<u32>,
     },
+    /// More of what the upstream tells of a thought that it hides. It is shown as the thought, and counts nothing: what
+    /// was really thought only usage says.
+    Summary(String),
     /// A tag of thinking that the model wrote itself; never shown.
     Tag {
         /// How many tokens it is.

@@ -81,7 +81,11 @@ impl Lap {
             }
             Piece::Usage(usage) => self.usage = *usage,
             Piece::End(_) => self.finish(),
-            Piece::Tag { .. } | Piece::HandOff { .. } | Piece::Signed(_) | Piece::ToolCall(_) => {}
+            Piece::Tag { .. }
+            | Piece::HandOff { .. }
+            | Piece::Summary(_)
+            | Piece::Signed(_)
+            | Piece::ToolCall(_) => {}
         }
     }
 

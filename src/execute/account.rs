@@ -205,7 +205,8 @@ impl Account {
             return (part.thinking, part.solution);
         }
         let (thought, answer) = (reckon(part.thought_characters), reckon(part.answer_characters));
-        let Some(usage) = part.usage else {
+        // A usage that knows only the prompt yet says nothing of what was written.
+        let Some(usage) = part.usage.filter(|usage| usage.completion > Tokens::ZERO) else {
             self.spent.estimated = true;
             return match part.hidden {
                 Some(limit) if close == Close::BrokenOff && part.thought_characters == 0 => {

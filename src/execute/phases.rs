@@ -150,6 +150,8 @@ impl Phases {
                 self.close(self.handed_off());
                 self.state = State::Solution;
             }
+            Piece::Summary(text) if text.is_empty() => {}
+            Piece::Summary(text) => return Step::Show(Event::Thought(text)),
             Piece::Signed(signed) => return Step::Show(Event::Signed(signed)),
             Piece::ToolCall(delta) => {
                 self.answer_begins();

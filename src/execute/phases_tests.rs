@@ -348,6 +348,28 @@ fn continue_a_limit_that_was_the_thoughts_does_not_break_off_the_answer() {
 }
 
 #[test]
+fn a_summary_of_a_hidden_thought_is_shown_and_is_not_its_count() {
+    let shown = |text: &str| Piece::Summary(text.into());
+    let whole = [shown("hm"), answer("2", 0), usage(20, 31, Some(30)), STOP_WORD];
+    let seen = play(terms(Class::Effort, 40, 8), &[&whole]);
+    check(&seen, (30, 0, 1), Ended::Closed, Finish::Stop);
+    assert_eq!(seen.thought, "hm");
+    let broken = play(terms(Class::Effort, 40, 8), &[&whole[..1]]);
+    assert_eq!(
+        broken.spent.output(),
+        Tokens(40 + 8 + 5),
+        "whoever hung up, the upstream bills what it hides"
+    );
+    let begun = [usage(20, 0, None), thought("12345678", 0)];
+    let broken = play(terms(Class::Turn, 40, 8), &[&begun]);
+    assert_eq!(
+        (broken.spent.prompt, broken.spent.thinking),
+        (Tokens(20), Tokens(3)),
+        "the prompt is known at once"
+    );
+}
+
+#[test]
 fn an_answer_that_goes_on_thinking_after_a_cut_is_measured() {
     let first: &[Piece] = &[thought("1+1", 3), usage(20, 3, None), LIMIT];
     let second: &[Piece] = &[HAND_OFF, answer("Wait, no. ", 2), answer("Actually 2.", 2), EOS];

@@ -97,8 +97,7 @@ impl Reader {
         })
     }
 
-    /// The count at the end. The one at the beginning is not told on: it knows the prompt, but next to nothing of what
-    /// will be written, and what is written is better reckoned than taken from it.
+    /// The count at the end.
     fn ends(&mut self, event: &Value, pieces: &mut VecDeque<Piece>) {
         if let Some(word) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
             self.ending = Some(ending(word));
@@ -153,7 +152,13 @@ impl crate::backend::remote::Reader for Reader {
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no JSON"))?;
         let index = event["index"].as_u64().unwrap_or_default();
         match text(&event, "type") {
-            "message_start" => self.count(&event["message"]["usage"]),
+            "message_start" => {
+                self.count(&event["message"]["usage"]);
+                // Of what will be written it knows next to nothing yet.
+                let read =
+                    self.usage().map(|usage| Usage { completion: Tokens::ZERO, thinking: None, ..usage });
+                pieces.extend(read.map(Piece::Usage));
+            }
             "content_block_start" => {
                 let block = self.begin(&event["content_block"], pieces);
                 self.open.insert(index, block);

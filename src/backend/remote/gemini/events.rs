@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::signature::{On, Signature};
 use crate::backend::remote::refusal;
-use crate::backend::remote::uncounted::{answer, stop, thought};
+use crate::backend::remote::uncounted::{answer, stop};
 use crate::backend::{Ending, Failure, Fault, Piece, Usage};
 use crate::chat::ToolCallDelta;
 use crate::units::Tokens;
@@ -102,7 +102,11 @@ impl Reader {
             Some(call) => On::Call(self.call(call, pieces)),
             None => {
                 if !text.is_empty() {
-                    pieces.push_back(if thinks { thought(text.as_str()) } else { answer(text.as_str()) });
+                    pieces.push_back(if thinks {
+                        Piece::Summary(text.clone())
+                    } else {
+                        answer(text.as_str())
+                    });
                 }
                 if thinks { On::Thought(text) } else { On::Text(text) }
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::reasoning::Reasoning;
 use crate::backend::remote::refusal;
-use crate::backend::remote::uncounted::{answer, stop, thought};
+use crate::backend::remote::uncounted::{answer, stop};
 use crate::backend::{Ending, Failure, Fault, Piece, Usage};
 use crate::chat::ToolCallDelta;
 use crate::units::Tokens;
@@ -108,12 +108,12 @@ impl crate::backend::remote::Reader for Reader {
             "response.output_text.delta" | "response.refusal.delta" => self.answer(delta, pieces),
             "response.function_call_arguments.delta" => self.arguments(place, delta, pieces),
             "response.reasoning_summary_part.added" if event["summary_index"].as_u64() > Some(0) => {
-                pieces.push_back(thought("\n\n"));
+                pieces.push_back(Piece::Summary("\n\n".to_owned()));
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta"
                 if !delta.is_empty() =>
             {
-                pieces.push_back(thought(delta));
+                pieces.push_back(Piece::Summary(delta.into()));
             }
             "response.completed" => ends(self.complete(), pieces),
             "response.incomplete" => match text(&response["incomplete_details"], "reason") {
