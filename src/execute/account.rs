@@ -204,7 +204,13 @@ impl Account {
         if part.thinking + part.solution > Tokens::ZERO {
             return (part.thinking, part.solution);
         }
-        let (thought, answer) = (reckon(part.thought_characters), reckon(part.answer_characters));
+        // Of what broke off, the upstream bills what was still on its way too: rather too much is booked.
+        let per_token = match close {
+            Close::Ended => CHARACTERS_PER_TOKEN,
+            Close::BrokenOff => CHARACTERS_PER_TOKEN_LEAST,
+        };
+        let reckoned = |characters| reckon_by(characters, per_token);
+        let (thought, answer) = (reckoned(part.thought_characters), reckoned(part.answer_characters));
         // A usage that knows only the prompt yet says nothing of what was written.
         let Some(usage) = part.usage.filter(|usage| usage.completion > Tokens::ZERO) else {
             self.spent.estimated = true;
