@@ -29,4 +29,6 @@ mod replicas;
 mod reserving;
 mod sdk;
 mod strangers;
+mod streams;
 mod surface;
+mod upstreams;

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
 use crate::backend::{Failure, Fault};
@@ -61,6 +61,15 @@ pub(super) fn unless_stream(headers: &HeaderMap) -> Result<(), Failure> {
         Some(_) => {
             Err(Failure::new(Fault::Backend, "the upstream answered with something other than a stream"))
         }
+    }
+}
+
+/// A success that is packed. Nobody asked for that, and what is in it may be any size.
+pub(super) fn unless_plain(headers: &HeaderMap) -> Result<(), Failure> {
+    let packed = headers.get_all(CONTENT_ENCODING).iter().any(|coding| coding != "identity");
+    match packed {
+        true => Err(Failure::new(Fault::Backend, "the upstream packed its answer, which nobody asked for")),
+        false => Ok(()),
     }
 }
 

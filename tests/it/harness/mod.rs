@@ -5,6 +5,7 @@ mod answer;
 #[path = "../../postgres/cluster.rs"]
 #[expect(dead_code, reason = "only the library's tests cut connections")]
 pub(crate) mod cluster;
+pub(crate) mod faultup;
 pub(crate) mod managed;
 mod process;
 pub(crate) mod tools;

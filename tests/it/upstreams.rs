@@ -1,0 +1,349 @@
+//! Upstreams that fail, as bytes on the wire: what the caller gets, when the upstream is let go, what is booked.
+//!
+//! Tries again, breakers and other targets (UP-08, UP-10 to UP-17) have tests of their own. UP-21 needs a reload, and there
+//! is none; UP-23 needs an upstream that speaks HTTP/2.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use socket2::{Domain, Socket, Type};
+use stint::units::{Money, Tokens};
+use tokio::net::TcpStream;
+
+use crate::harness::faultup::rig::{CANARY, Knobs, Rig, over, question, spent};
+use crate::harness::faultup::script::{
+    Script, Step, answers, chunked, event, good, nothing, says, stream, whole,
+};
+use crate::harness::faultup::{Faultup, Identity};
+use crate::harness::{Answer, Folder, World};
+
+/// What a failed request may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cost {
+    /// No model was at work.
+    Nothing,
+    /// One may have been.
+    Something,
+}
+
+/// What a caller gets.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    status: u16,
+    code: &'static str,
+    cost: Cost,
+    /// The stream has begun, so its status is 200 and the error an event.
+    begun: bool,
+}
+
+const FAILED: Expected =
+    Expected { status: 502, code: "upstream_failed", cost: Cost::Something, begun: false };
+const TIMED_OUT: Expected = Expected { status: 504, code: "upstream_timeout", ..FAILED };
+
+fn patient(knobs: &mut Knobs) {
+    knobs.upstream.connect = Duration::from_millis(300);
+}
+
+fn impatient(knobs: &mut Knobs) {
+    knobs.upstream.first_byte = Duration::from_millis(300);
+    knobs.upstream.idle = Duration::from_millis(300);
+    knobs.upstream.total = Duration::from_millis(1500);
+}
+
+/// The error that a caller reads, in OpenAI's shape and without our insides.
+fn shape(answer: &Answer, expected: Expected, streamed: bool) {
+    assert!(!answer.text.contains(CANARY) && !answer.text.contains("127.0.0.1"), "{}", answer.text);
+    let error = if streamed && expected.begun {
+        let chunks = answer.chunks();
+        assert!(!chunks.done, "a clean end would look like success");
+        chunks.all.last().unwrap()["error"].clone()
+    } else {
+        assert_eq!(answer.status, expected.status, "{}", answer.text);
+        assert_eq!(answer.headers["content-type"], "application/json");
+        answer.error()
+    };
+    assert_eq!(error["code"], expected.code, "{error}");
+    let members: Vec<&String> = error.as_object().unwrap().keys().collect();
+    assert_eq!(members, ["message", "type", "param", "code"]);
+}
+
+fn cost(spent: Money, expected: Cost) {
+    let cost = if spent == Money::ZERO { Cost::Nothing } else { Cost::Something };
+    assert_eq!(cost, expected, "{spent:?}");
+}
+
+/// Asks for a stream and for a whole answer, each of an upstream of its own that answers so, and holds caller, books,
+/// metrics and log against what is to be.
+async fn check(script: Script, expected: Expected, adjust: impl Fn(&mut Knobs)) {
+    for streamed in [true, false] {
+        let rig = Rig::with(vec![script.clone()], &adjust).await;
+        let begun = Instant::now();
+        let answer = rig.ask(streamed).await;
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        let answered = Instant::now();
+        shape(&answer, expected, streamed);
+        cost(rig.spent().await, expected.cost);
+        assert_eq!((rig.ended("failed"), rig.ended("finished")), (1, 0));
+        rig.upstream.until(|log| log[0].over).await;
+        if rig.upstream.log()[0].left.is_some() {
+            rig.upstream.sees_the_client_leave(0, answered).await;
+        }
+        assert_eq!(rig.upstream.log().len(), 1, "it was asked once");
+    }
+}
+
+/// A gateway whose upstream cannot be reached.
+async fn unreachable(world: World, codes: &[(u16, &str)]) {
+    for streamed in [true, false] {
+        let begun = Instant::now();
+        let answer = world.ask("sk-key", &question(streamed)).await;
+        assert!(begun.elapsed() < Duration::from_secs(5), "within the connect timeout");
+        let code = answer.error()["code"].as_str().unwrap().to_owned();
+        assert!(codes.contains(&(answer.status, &code)), "{}", answer.text);
+        assert!(!answer.text.contains("localhost") && !answer.text.contains("invalid"), "{}", answer.text);
+    }
+    cost(spent(&world).await, Cost::Nothing);
+}
+
+/// UP-01: nobody listens, nobody accepts, nobody has the name: told within the time for connecting, and free.
+#[tokio::test]
+async fn an_upstream_that_cannot_be_reached_costs_nothing() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    unreachable(over(&format!("http://{nobody}"), patient).await, &[(502, "upstream_failed")]).await;
+    let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    full.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    full.listen(0).unwrap();
+    let address = full.local_addr().unwrap().as_socket().unwrap();
+    // The kernel has room for one that nobody accepts, and does not answer others.
+    let mut waiting = Vec::new();
+    while let Ok(connected) =
+        tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(address)).await
+    {
+        waiting.push(connected.unwrap());
+    }
+    unreachable(over(&format!("http://{address}"), patient).await, &[(504, "upstream_timeout")]).await;
+    let either = [(502, "upstream_failed"), (504, "upstream_timeout")];
+    unreachable(over("http://nobody.invalid", patient).await, &either).await;
+}
+
+/// UP-01: a certificate that nobody vouches for, and one for another host.
+#[tokio::test]
+async fn an_upstream_whose_certificate_is_wrong_is_sent_nothing() {
+    for host in ["localhost", "elsewhere.example"] {
+        let upstream = Faultup::secure(vec![answers()], &Identity::of(host)).await;
+        unreachable(over(&upstream.address, patient).await, &[(502, "upstream_failed")]).await;
+        assert!(upstream.log().is_empty(), "no key left the house");
+    }
+}
+
+/// UP-02: it takes the request and says nothing.
+#[tokio::test]
+async fn an_upstream_that_never_answers_is_given_up_at_the_first_byte() {
+    check(nothing().then(Step::Hold), TIMED_OUT, impatient).await;
+}
+
+/// UP-03, UP-04: it falls silent after its head, and in the middle.
+#[tokio::test]
+async fn an_upstream_that_falls_silent_is_given_up() {
+    check(stream().then(Step::Hold), TIMED_OUT, impatient).await;
+    let middle = chunked().chunk(&event(&says("4"))).then(Step::Hold);
+    check(middle, Expected { begun: true, ..TIMED_OUT }, impatient).await;
+}
+
+/// UP-05: a byte now and then, never long enough apart to be silent.
+#[tokio::test]
+async fn an_upstream_that_dribbles_is_ended_by_the_time_for_the_whole() {
+    let dribble = Step::Drip(vec![b':'; 400], Duration::from_millis(50));
+    check(stream().then(dribble.clone()), TIMED_OUT, impatient).await;
+    let words = event(&says("4")).repeat(40);
+    let words = Step::Drip(words.into_bytes(), Duration::from_millis(2));
+    check(stream().then(words), Expected { begun: true, ..TIMED_OUT }, impatient).await;
+    // Its head alone takes too long.
+    check(
+        nothing().then(Step::Drip(b"HTTP/1.1 200 OK\r\nx: y".to_vec(), Duration::from_millis(50))),
+        TIMED_OUT,
+        impatient,
+    )
+    .await;
+}
+
+/// UP-06: however a stream breaks off, it is never taken for its end.
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_an_error_for_the_caller() {
+    let begun = Expected { begun: true, ..FAILED };
+    let said = event(&says("4"));
+    check(chunked().pause(50).then(Step::Reset), FAILED, patient).await;
+    check(chunked().chunk(&said).pause(50).then(Step::Reset), begun, patient).await;
+    check(chunked().chunk(&said).send("ff\r\ndata: {").then(Step::Close), begun, patient).await;
+    check(chunked().chunk(&said).send("xyz\r\n").then(Step::Hold), begun, patient).await;
+    check(chunked().chunk(&said).send("0\r\n\r\n"), begun, patient).await;
+    check(stream().send(&said).then(Step::Close), begun, patient).await;
+    check(stream().send(&said).then(Step::HalfClose), begun, patient).await;
+    let short = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n";
+    check(nothing().send(short).send(&said).then(Step::Close), begun, patient).await;
+}
+
+/// UP-06: vectors are no stream; theirs is not cut short either.
+#[tokio::test]
+async fn vectors_that_break_off_are_an_error_for_the_caller() {
+    let body = json!({ "model": "m", "input": "hello" });
+    let short = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 999\r\n\r\n{\"data\":[";
+    for script in [nothing().send(short).then(Step::Close), nothing().then(Step::Reset)] {
+        let rig = Rig::new(vec![script]).await;
+        let answer = rig.world.post("/v1/embeddings", "sk-key", &body).await;
+        shape(&answer, FAILED, false);
+        cost(rig.spent().await, Cost::Something);
+    }
+}
+
+/// UP-06: over TLS, an end that nobody announced is a break.
+#[tokio::test]
+async fn an_end_without_tls_goodbye_is_a_break() {
+    let identity = Identity::of("localhost");
+    let said = event(&says("4"));
+    let scripts =
+        vec![stream().send(&said).then(Step::Close), stream().send(good(&["4"], 7, 1)).then(Step::Close)];
+    let upstream = Faultup::secure(scripts, &identity).await;
+    let folder = Folder::new(&format!(
+        "[engine]\nembedded = false\n[[backend]]\nbase_url = '{}/v1'\n\
+         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '1'\n",
+        upstream.address
+    ));
+    let trusted = folder.path().join("trusted.pem");
+    std::fs::write(&trusted, &identity.pem).unwrap();
+    let mut command = folder.stint("serve");
+    command.env("SSL_CERT_FILE", &trusted);
+    let process = folder.serve_by(command);
+    let broken = process.ask("", &question(true)).await;
+    shape(&broken, Expected { begun: true, ..FAILED }, true);
+    let ended = process.ask("", &question(true)).await.chunks();
+    assert!(ended.done, "what was said to be the end is one, whatever becomes of the connection");
+}
+
+/// UP-09: the quota of our account is not the caller's.
+#[tokio::test]
+async fn our_empty_account_is_not_the_callers_empty_budget() {
+    let body =
+        json!({ "error": { "message": "You exceeded your current quota", "code": "insufficient_quota" } });
+    let script = whole("429 Too Many Requests", "content-type: application/json\r\n", &body.to_string());
+    check(script, Expected { cost: Cost::Nothing, ..FAILED }, patient).await;
+    let script = whole("429 Too Many Requests", "retry-after: 7\r\n", "{}");
+    let busy = Expected { status: 503, code: "overloaded", cost: Cost::Nothing, begun: false };
+    check(script, busy, patient).await;
+}
+
+/// UP-18: our key goes to no host that an upstream names.
+#[tokio::test]
+async fn a_redirect_leads_nowhere() {
+    let elsewhere = Faultup::start(vec![answers()]).await;
+    for status in
+        ["301 Moved", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"]
+    {
+        let location = format!("location: {}/v1/chat/completions\r\n", elsewhere.address);
+        check(whole(status, &location, ""), Expected { cost: Cost::Nothing, ..FAILED }, patient).await;
+    }
+    assert_eq!(elsewhere.connections(), 0);
+}
+
+/// UP-19: words before the answer are not the answer, and there is an end to them.
+#[tokio::test]
+async fn interim_answers_are_passed_over_for_so_long() {
+    let hints = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n";
+    let flood = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n";
+    let rig = Rig::new(vec![answers().after(hints), answers().after(&flood.repeat(10_000))]).await;
+    for _ in 0..2 {
+        rig.ask(false).await.good();
+    }
+    assert_eq!(rig.spent().await, Money(30));
+    let endless = Step::Drip(flood.repeat(1000).into_bytes(), Duration::from_millis(1));
+    check(nothing().then(endless), TIMED_OUT, impatient).await;
+}
+
+/// UP-20: heads without measure are refused.
+#[tokio::test]
+async fn a_head_without_measure_is_refused() {
+    let ok = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+    let long = format!("{ok}x: {}\r\n\r\n", "x".repeat(1 << 20));
+    check(nothing().send(long).then(Step::Hold), FAILED, patient).await;
+    let many: String = (0..1000).map(|number| format!("x-{number}: y\r\n")).collect();
+    check(nothing().send(format!("{ok}{many}\r\n")).then(Step::Hold), FAILED, patient).await;
+    let garbage =
+        ["\0\x01\x02garbage\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "\r\n\r\n\r\n"];
+    for garbage in garbage {
+        check(nothing().send(garbage).then(Step::Close), FAILED, patient).await;
+    }
+}
+
+/// UP-20, UP-24: of an upstream's headers the caller gets none; one of the wrong century changes nothing.
+#[tokio::test]
+async fn an_upstreams_headers_stay_where_they_are() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nset-cookie: a=b\r\nserver: theirs\r\n\
+                date: Thu, 01 Jan 1970 00:00:00 GMT\r\nx-request-id: theirs\r\nkeep-alive: timeout=1\r\n\
+                x-ratelimit-remaining-tokens: 5\r\nconnection: close\r\nopenai-organization: ours\r\n\r\n";
+    let rig = Rig::new(vec![nothing().send(head).send(good(&["42"], 7, 2)).then(Step::Close)]).await;
+    for streamed in [true, false] {
+        let answer = rig.ask(streamed).await;
+        assert_eq!(answer.status, 200);
+        for name in
+            ["set-cookie", "server", "keep-alive", "openai-organization", "x-ratelimit-remaining-tokens"]
+        {
+            assert!(!answer.headers.contains_key(name), "{name}");
+        }
+        let said = format!("{:?}", answer.headers);
+        assert!(!said.contains("theirs") && !said.contains("1970"), "{said}");
+    }
+    assert_eq!((rig.spent().await, rig.ended("finished")), (Money(30), 2));
+}
+
+/// UP-20: two ways to say how long it is are none.
+#[tokio::test]
+async fn an_answer_of_two_lengths_does_not_spoil_the_next_one() {
+    let text = good(&["42"], 7, 2);
+    let both = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 5\r\n\
+         transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{text}\r\n0\r\n\r\n",
+        text.len()
+    );
+    let rig = Rig::new(vec![nothing().send(both), answers()]).await;
+    let first = rig.ask(false).await;
+    assert!(matches!(first.status, 200 | 502), "{}", first.text);
+    assert_eq!(rig.ask(false).await.good()["choices"][0]["message"]["content"], "42");
+}
+
+/// UP-22: a connection that the upstream has closed meanwhile is not used, and nothing is asked twice.
+#[tokio::test]
+async fn a_connection_that_went_stale_is_replaced_in_silence() {
+    let closes = answers().pause(30).then(Step::Close);
+    let rig =
+        Rig::new(vec![answers(), closes.clone(), answers().pause(30).then(Step::Reset), answers()]).await;
+    for _ in 0..4 {
+        rig.ask(false).await.good();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let connections: Vec<usize> = rig.upstream.log().iter().map(|exchange| exchange.connection).collect();
+    assert_eq!(connections, [0, 0, 1, 2], "each asked once");
+    assert_eq!((rig.spent().await, rig.ended("finished")), (Money(60), 4));
+}
+
+/// UP-25: a refusal that comes while a large body is on its way is delivered, the rest is not sent, and the connection is
+/// not used again.
+#[tokio::test]
+async fn an_answer_before_the_question_was_sent_stops_the_question() {
+    let body = r#"{"error":{"message":"bad key","code":"invalid_api_key"}}"#;
+    let refusal = whole("401 Unauthorized", "", body).early().then(Step::Pause(Duration::from_millis(200)));
+    let rig = Rig::with(vec![refusal.then(Step::Close), answers()], |knobs| {
+        knobs.model.context = Tokens(100_000_000);
+    })
+    .await;
+    let mut long = question(false);
+    long["messages"][0]["content"] = json!("x".repeat(15 << 20));
+    let begun = Instant::now();
+    let answer = rig.world.ask("sk-key", &long).await;
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    shape(&answer, Expected { cost: Cost::Nothing, ..FAILED }, false);
+    cost(rig.spent().await, Cost::Nothing);
+    rig.ask(false).await.good();
+    let connections: Vec<usize> = rig.upstream.log().iter().map(|exchange| exchange.connection).collect();
+    assert_eq!(connections, [0, 1]);
+}
