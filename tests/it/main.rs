@@ -25,6 +25,7 @@ mod llamacpp;
 mod money;
 mod operating;
 mod outage;
+mod overload;
 mod replicas;
 mod reserving;
 mod sdk;
