@@ -12,6 +12,11 @@ const PARSERS: [(&str, &str); 3] = [
     ("json", "../src/http/strict.rs"),
 ];
 
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "so cargo and build scripts talk to each other"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     let out = std::env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=planted");

@@ -326,6 +326,18 @@ async fn a_connection_that_went_stale_is_replaced_in_silence() {
     assert_eq!((rig.spent().await, rig.ended("finished")), (Money(60), 4));
 }
 
+/// UP-22: the same where the connection ends just as the next question may be on its way.
+#[tokio::test]
+async fn a_connection_that_ends_as_it_is_used_asks_nothing_twice() {
+    let rig = Rig::new(vec![answers().then(Step::Close)]).await;
+    for round in 0..50 {
+        let answer = rig.ask(round % 2 == 0).await;
+        assert_eq!(answer.status, 200, "{round}: {}", answer.text);
+    }
+    assert_eq!((rig.upstream.log().len(), rig.ended("finished")), (50, 50));
+    assert_eq!(rig.spent().await, Money(50 * 15), "as the upstream's log says");
+}
+
 /// UP-25: a refusal that comes while a large body is on its way is delivered, the rest is not sent, and the connection is
 /// not used again.
 #[tokio::test]
