@@ -12,11 +12,7 @@ const PARSERS: [(&str, &str); 3] = [
     ("json", "../src/http/strict.rs"),
 ];
 
-#[expect(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "so cargo and build scripts talk to each other"
-)]
+#[expect(clippy::disallowed_methods, reason = "cargo talks to build scripts by the environment")]
 fn main() -> Result<(), Box<dyn Error>> {
     let out = std::env::var("OUT_DIR")?;
     println!("cargo::rerun-if-changed=planted");

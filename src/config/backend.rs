@@ -32,6 +32,8 @@ pub struct Backend {
 pub struct Served {
     /// The name that callers use.
     pub name: Arc<str>,
+    /// The word for its kind of backend; none for the embedded model, of which everything is known.
+    pub kind: Option<&'static str>,
     /// The upstream's name for it.
     pub upstream: String,
     /// The upstream's host, where it has one.
@@ -105,6 +107,11 @@ const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
 
 impl Kind {
+    /// The word for it in the file.
+    pub(super) fn word(self) -> &'static str {
+        KINDS.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
+    }
+
     /// How such a backend can hold a model's thinking, the strongest way first.
     pub(super) fn classes(self) -> &'static [Class] {
         match self {
@@ -160,7 +167,6 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
         section.ignore();
         return None;
     };
-    let word = KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word);
     let name = section.get::<String>("name");
     let base = Base { is_guess: written.is_none(), ..base(section, kind) };
     if base.is_guess {
@@ -168,7 +174,7 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
     }
     let models = model::declared(section, &base, known);
     let served = models.iter().map(|declared| declared.served.clone()).collect();
-    Some((Backend { name: name.as_deref().unwrap_or(word).into(), models: served }, models))
+    Some((Backend { name: name.as_deref().unwrap_or(kind.word()).into(), models: served }, models))
 }
 
 /// What a section of an unknown kind is most like, so that its other mistakes are found at once.

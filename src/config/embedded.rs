@@ -36,7 +36,8 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         stops_billing: true,
     };
     let (upstream, possible) = (name.to_string(), vec![Class::Inline]);
-    let served = Served { name, upstream, host: None, possible, source: Source::Embedded(manner()) };
+    let served =
+        Served { name, kind: None, upstream, host: None, possible, source: Source::Embedded(manner()) };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
     (backend, vec![Declared { kind: Kind::Local, served, model, line: None }])
 }

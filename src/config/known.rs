@@ -1,7 +1,8 @@
 //! What is known about models before the operator says anything: `models.toml`, and what `stint probe` has learned.
 //!
-//! An entry tells of all models whose upstream name fits one of its patterns, `*` standing for anything. Of several that
-//! fit all count, the ones with more letters over those with fewer, and what was learned over what was shipped.
+//! An entry tells of all models whose upstream name fits one of its patterns, `*` standing for anything and capitals being
+//! as small letters. Of several that fit all count, the ones with more letters over those with fewer, and what was learned
+//! over what was shipped.
 
 use std::path::{Path, PathBuf};
 
@@ -130,8 +131,9 @@ fn is_host(at: Option<&str>, host: &str) -> bool {
     at.unwrap_or_default().strip_suffix(host).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Whether a name fits a pattern in which `*` stands for anything.
+/// Whether a name fits a pattern in which `*` stands for anything, whatever their capitals.
 fn fits(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_ascii_lowercase(), name.to_ascii_lowercase());
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };
@@ -167,6 +169,7 @@ mod tests {
             &["claude-4-5", "claude-opus-4"],
         );
         check("a*b*a", &["aba", "abba"], &["ab", "aa"]);
+        check("*qwen3*Thinking*", &["Qwen/Qwen3-4B-Thinking-2507", "qwen3-4b-thinking"], &["Qwen/Qwen3-4B"]);
     }
 
     #[test]

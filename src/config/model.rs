@@ -104,6 +104,7 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         kind: base.kind,
         served: Served {
             name: model.name.clone(),
+            kind: Some(base.kind.word()),
             upstream: name.to_owned(),
             host: base.host(),
             possible: classes.to_vec(),

@@ -111,6 +111,37 @@ fn what_is_known_of_a_model_holds_where_nothing_else_is_said() {
 }
 
 #[test]
+fn what_ships_knows_the_usual_models_at_their_own_hosts() {
+    let known = |host: &str, name: &str| {
+        let model = format!("[[backend.model]]\nname = \"{name}\"\n");
+        let text = format!("[[backend]]\nbase_url = \"https://{host}/v1\"\n{model}");
+        load_text(&text).unwrap().catalog.models[name].as_ref().clone()
+    };
+    let check = |host: &str, name: &str, context: u64, prices: [&str; 2], efforts: &[&str]| {
+        let model = known(host, name);
+        let list = model.tariff.unwrap().rates.list;
+        let prices: [Money; 2] = prices.map(|price| price.parse().unwrap());
+        assert_eq!([list.input.per_million_tokens, list.output.per_million_tokens], prices, "{name}");
+        let words: Vec<&str> = model.efforts.iter().map(|level| level.word.as_str()).collect();
+        assert_eq!((model.context, &words[..]), (Tokens(context), efforts), "{name}");
+        assert_eq!(known("example.com", name).tariff, None, "{name} has a price only at its own host");
+        model
+    };
+    check("api.openai.com", "gpt-5-mini", 400_000, ["0.25", "2"], &["minimal", "low", "medium", "high"]);
+    let codex = ["low", "medium", "high"];
+    check("api.openai.com", "gpt-5.1-codex-mini", 400_000, ["0.25", "2"], &codex);
+    let sonnet = check("api.anthropic.com", "claude-sonnet-4-5-20250929", 200_000, ["3", "15"], &[]);
+    assert_eq!((sonnet.thinking_min, sonnet.thinks_always), (Tokens(1024), false));
+    let always = ["low", "medium", "high", "xhigh", "max"];
+    assert!(check("api.anthropic.com", "claude-sonnet-5-5", 1_000_000, ["2", "10"], &always).thinks_always);
+    let google = "generativelanguage.googleapis.com";
+    let pro = check(google, "gemini-2.5-pro", 1_048_576, ["1.25", "10"], &["low", "medium", "high"]);
+    assert_eq!(pro.thinking_max, Tokens(32_768));
+    assert_eq!(pro.tariff.unwrap().long.unwrap().0, Tokens(200_000));
+    check("api.deepseek.com", "deepseek-chat", 1_000_000, ["0.30", "1.20"], &[]);
+}
+
+#[test]
 fn a_catalogue_with_a_mistake_is_refused_by_its_own_name_and_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("own.toml");

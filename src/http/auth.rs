@@ -29,7 +29,10 @@ pub(super) fn tenant(keys: &Keys, headers: &HeaderMap) -> Result<Arc<Tenant>, Pr
 
 /// Says the same whether there is no key or a bad one.
 pub(super) fn refused() -> Problem {
-    Problem::unauthorized("no valid API key: send one as `Authorization: Bearer …`")
+    // LiteLLM tells a bad key from a bad request by OpenAI's first four words alone.
+    Problem::unauthorized(
+        "Incorrect API key provided, or none: send a valid one as `Authorization: Bearer …`",
+    )
 }
 
 /// The key that a request carries, if any.

@@ -3,6 +3,7 @@
 //! Nothing here knows backends or money. Where there is no tokenizer, [`bound`] says how much a prompt is at most.
 
 pub mod bound;
+pub mod calls;
 mod controls;
 mod detokenizer;
 mod error;

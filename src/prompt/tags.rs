@@ -24,6 +24,8 @@ pub struct Splitter {
     place: Place,
     /// The text that may be the beginning of a tag, or white space that may precede one.
     held: String,
+    /// True until some text came.
+    untouched: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +44,7 @@ impl Splitter {
     /// A splitter for a model with these tags; `thinking` where the prompt has opened the thought already.
     pub fn new(start: impl Into<String>, end: impl Into<String>, thinking: bool) -> Splitter {
         let place = if thinking { Place::Thinking } else { Place::Before };
-        Splitter { start: start.into(), end: end.into(), place, held: String::new() }
+        Splitter { start: start.into(), end: end.into(), place, held: String::new(), untouched: true }
     }
 
     /// A splitter for an answer whose thought came before, in a text of its own.
@@ -50,15 +52,17 @@ impl Splitter {
         Splitter { place: Place::After, ..Splitter::new(start, end, false) }
     }
 
-    /// The same, told that thoughts come by another way: whatever comes here is answer.
+    /// Told that thoughts come by another way: whatever comes here is answer, also where the prompt has opened a thought,
+    /// since whoever takes the thoughts out takes its end out too.
     pub fn plain(&mut self) {
-        if self.place == Place::Before {
+        if self.place == Place::Before || self.untouched {
             self.place = Place::Plain;
         }
     }
 
     /// Takes more text.
     pub fn push(&mut self, text: &str) -> Vec<Span> {
+        self.untouched &= text.is_empty();
         self.held.push_str(text);
         let mut spans = Vec::new();
         while self.step(&mut spans) {}
@@ -233,5 +237,16 @@ mod tests {
         check(false, "<think>a</thi", &[Span::Start, thought("a</thi")]);
         check(false, "<thi", &[answer("<thi")]);
         check(true, "a</think>b</", &[thought("a"), Span::End, answer("b</")]);
+    }
+
+    #[test]
+    fn a_server_that_takes_thoughts_out_leaves_an_answer_whatever_the_prompt_opened() {
+        let mut splitter = Splitter::new("<think>", "</think>", true);
+        splitter.plain();
+        assert_eq!(splitter.push("51"), [Span::Answer("51".to_owned())]);
+        let mut splitter = Splitter::new("<think>", "</think>", true);
+        assert_eq!(splitter.push("17"), [Span::Thought("17".to_owned())]);
+        splitter.plain();
+        assert_eq!(splitter.push("*3"), [Span::Thought("*3".to_owned())], "it does not");
     }
 }

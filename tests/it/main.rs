@@ -26,6 +26,7 @@ mod money;
 mod operating;
 mod outage;
 mod overload;
+mod probe;
 mod replicas;
 mod reserving;
 mod sdk;

@@ -6,18 +6,22 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use crate::catalog::{Class, EffortLevel};
-use crate::units::Timestamp;
+use crate::units::{Timestamp, Tokens};
 
 /// What was found out about one model of one upstream.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Learned {
     /// The upstream's name for it.
     pub(super) upstream: String,
+    /// The kind of backend that serves it.
+    pub(super) kind: String,
     /// Where it is; what holds there need not hold elsewhere.
     pub(super) host: Option<String>,
     pub(super) classes: Vec<Class>,
     pub(super) efforts: Vec<EffortLevel>,
     pub(super) thinks_always: Option<bool>,
+    /// Room for its thoughts, where it was not known to have any.
+    pub(super) thinking_max: Option<Tokens>,
 }
 
 /// Why it could not be written down.
@@ -52,8 +56,9 @@ impl Learned {
         let models = file.entry("model").or_insert_with(|| Value::Array(Vec::new()));
         let Some(models) = models.as_array_mut() else { return };
         let entry = self.entry();
-        let same =
-            |other: &&mut Value| ["match", "hosts"].iter().all(|key| other.get(key) == entry.get(*key));
+        let same = |other: &&mut Value| {
+            ["match", "kinds", "hosts"].iter().all(|key| other.get(key) == entry.get(*key))
+        };
         match models.iter_mut().find(same) {
             Some(older) => *older = Value::Table(entry),
             None => models.push(Value::Table(entry)),
@@ -64,6 +69,7 @@ impl Learned {
         let texts = |list: Vec<&str>| Value::Array(list.into_iter().map(Value::from).collect());
         let mut entry = Table::new();
         entry.insert("match".to_owned(), texts(vec![&self.upstream]));
+        entry.insert("kinds".to_owned(), texts(vec![&self.kind]));
         if let Some(host) = &self.host {
             entry.insert("hosts".to_owned(), texts(vec![host]));
         }
@@ -73,6 +79,9 @@ impl Learned {
         }
         if let Some(always) = self.thinks_always {
             entry.insert("thinks_always".to_owned(), always.into());
+        }
+        if let Some(most) = self.thinking_max {
+            entry.insert("thinking_max".to_owned(), i64::try_from(most.0).unwrap_or(i64::MAX).into());
         }
         if !self.efforts.is_empty() {
             let level = |level: &EffortLevel| {
@@ -101,7 +110,6 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Tokens;
 
     #[test]
     fn an_entry_replaces_the_one_about_the_same_model_and_leaves_the_others() {
@@ -110,10 +118,12 @@ mod tests {
         let level = |word: &str, usual| EffortLevel { word: word.to_owned(), usual: Tokens(usual) };
         let learned = Learned {
             upstream: "a".to_owned(),
+            kind: "openai".to_owned(),
             host: Some("api.example.com".to_owned()),
             classes: vec![Class::Native, Class::Turn],
             efforts: vec![level("low", 7)],
             thinks_always: Some(false),
+            thinking_max: None,
         };
         learned.write(&path, Timestamp(0)).unwrap();
         Learned { upstream: "b".to_owned(), ..learned.clone() }.write(&path, Timestamp(0)).unwrap();

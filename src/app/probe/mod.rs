@@ -15,7 +15,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::backend::{Backend, Failure};
-use crate::catalog::{Class, Model};
+use crate::catalog::{Class, EffortLevel, Model};
 use crate::config::{self, Served, Settings};
 use crate::units::{Money, Timestamp, Tokens};
 
@@ -88,8 +88,9 @@ async fn run(settings: &Settings, options: &Options) -> Result<(), ProbeError> {
     let learned = probe.all(served).await?;
     let cost = model.tariff.map_or(String::new(), |_| format!(", {} dollars", probe.spent));
     say(&format!("\n{} answers{cost}", probe.calls));
-    match &settings.learned {
-        Some(path) if !options.dry_run => {
+    match (&settings.learned, served.kind) {
+        (_, None) => say("nothing was written: everything is known of the embedded model"),
+        (Some(path), Some(_)) if !options.dry_run => {
             learned.write(path, Timestamp::now())?;
             say(&format!("written to {}; it holds from the next start on", path.display()));
         }
@@ -109,8 +110,7 @@ struct Probe {
 impl Probe {
     async fn all(&mut self, served: &Served) -> Result<Learned, ProbeError> {
         say(&format!("{:<10} {:>7} {:>9} {:>8}  verdict", "class", "budget", "thought", "answer"));
-        let thinks = self.model.thinking_max > Tokens::ZERO;
-        let (alone, shows) = if thinks { self.alone(&served.possible).await? } else { (None, false) };
+        let (alone, shows) = self.alone(&served.possible).await?;
         let mut classes = Vec::new();
         for class in served.possible.iter().copied().filter(|class| *class != Class::Effort) {
             if class == Class::Turn && !shows {
@@ -126,7 +126,9 @@ impl Probe {
             classes.push(Class::Effort);
         }
         Ok(Learned {
+            thinking_max: self.thinking_max(alone, &efforts),
             upstream: served.upstream.clone(),
+            kind: served.kind.unwrap_or_default().to_owned(),
             host: served.host.clone(),
             classes,
             efforts,
@@ -136,7 +138,7 @@ impl Probe {
 
     /// What it thinks when it is left alone, by the first class that answers, and whether it shows that.
     async fn alone(&mut self, possible: &[Class]) -> Result<(Option<Tokens>, bool), ProbeError> {
-        let thinking = self.model.thinking_max.min(ALONE);
+        let thinking = self.thinking_alone();
         let mut last = None;
         for &class in possible {
             match self.put(class, thinking, None).await {
@@ -154,7 +156,7 @@ impl Probe {
     }
 
     async fn class(&mut self, class: Class, alone: Option<Tokens>) -> Verdict {
-        let budget = BUDGET.max(self.model.thinking_min).min(self.model.thinking_max.max(Tokens(1)));
+        let budget = BUDGET.max(self.model.thinking_min).min(self.thinking_alone());
         match self.put(class, budget, None).await {
             Ok(outcomes) => {
                 let verdict = judge::class(class, budget, &outcomes, alone);
@@ -166,6 +168,21 @@ impl Probe {
                 Verdict::Refused
             }
         }
+    }
+
+    /// What a thought may take that is left alone.
+    fn thinking_alone(&self) -> Tokens {
+        match self.model.thinking_max {
+            Tokens::ZERO => ALONE,
+            most => most.min(ALONE),
+        }
+    }
+
+    /// Room for its thoughts, where nobody knew that it has any.
+    fn thinking_max(&self, alone: Option<Tokens>, efforts: &[EffortLevel]) -> Option<Tokens> {
+        let seen = efforts.iter().map(|level| level.usual).chain(alone).max().unwrap_or_default();
+        let unknown = self.model.thinking_max == Tokens::ZERO && seen > Tokens::ZERO;
+        unknown.then(|| ALONE.max(seen * 2))
     }
 
     /// Whether it thinks though it is told not to; unknown where no class can say so.
@@ -210,7 +227,7 @@ impl Probe {
             let outcome = ask(&self.backend, &self.model, &attempt, question).await?;
             self.calls += 1;
             let cost = self.model.tariff.map(|tariff| outcome.spent.cost(&tariff));
-            self.spent = self.spent + cost.unwrap_or(Money::ZERO);
+            self.spent += cost.unwrap_or(Money::ZERO);
             outcomes.push(outcome);
         }
         Ok(outcomes)
