@@ -32,7 +32,10 @@ macro_rules! subjects {
 
 include!(concat!(env!("OUT_DIR"), "/json.rs"));
 
-fn check(bytes: &[u8], read: fn(&[u8]) -> Result<Map<String, Value>, Problem>) -> Result<(), String> {
+/// A reader of callers' JSON.
+type Read = fn(&[u8]) -> Result<Map<String, Value>, Problem>;
+
+fn check(bytes: &[u8], read: Read) -> Result<(), String> {
     let theirs = serde_json::from_slice::<Value>(bytes);
     match (read(bytes), theirs) {
         (Ok(map), Ok(value)) => {

@@ -37,7 +37,7 @@ fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[&[u8]], dice: &mut Di
     let end = (place + dice.below(12)).min(bytes.len());
     match dice.below(6) {
         0 => drop(bytes.drain(place..end)),
-        1 => insert(bytes, place, &bytes[place..end].to_vec()),
+        1 => bytes.extend_from_within(place..end),
         2 => insert(bytes, place, &[u8::try_from(dice.below(256)).unwrap_or(0)]),
         3 => {
             let other = &seeds[dice.below(seeds.len())];

@@ -169,7 +169,7 @@ fn verified(folder: &Folder) {
 async fn a_flood_of_connections_beyond_the_systems_limit_is_survived() {
     let upstream = Faultup::start(vec![answers()]).await;
     let folder = binary(&upstream, "").await;
-    let process = folder.serve_by(limited(folder.stint("serve"), 64));
+    let process = folder.serve_by(limited(&folder.stint("serve"), 64));
     process.ask("", &question(false)).await.good();
     let mut flood = Vec::new();
     for _ in 0..200 {
@@ -186,7 +186,7 @@ async fn a_flood_of_connections_beyond_the_systems_limit_is_survived() {
 }
 
 /// The same command with so many descriptors at most.
-fn limited(stint: Command, descriptors: u32) -> Command {
+fn limited(stint: &Command, descriptors: u32) -> Command {
     let mut command = Command::new("sh");
     let script = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
     command.arg("-c").arg(script).arg(stint.get_program()).args(stint.get_args());
