@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::routing::post;
 use stint::backend::Backend;
+use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::{Play, Scripted};
 use stint::catalog::{self, Catalog, Class, HandOff, Model, Prices, Route, Tariff};
 use stint::gateway::{Gateway, Parts};
@@ -90,6 +91,9 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         Ledger::open(tasks, journal, Arc::new(()), settings.ledger, &terms, Timestamp::now()).await?;
     let model = model();
     let script: Arc<dyn Backend> = Arc::new(Scripted::always(Play::new().thinks(4).answers("80")));
+    let targets = vec![Target { name: "script".into(), backend: script }];
+    let resilience = fleet::Settings { concurrency: None, ..fleet::Settings::default() };
+    let fleet = Fleet::new(model.name.clone(), targets, metrics.clone(), resilience, 7);
     let auto = Route {
         name: "auto".into(),
         models: Vec::new(),
@@ -102,7 +106,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         tasks: tasks.clone(),
         metrics: metrics.clone(),
         ledger,
-        backends: BTreeMap::from([(model.name.clone(), script)]),
+        fleets: BTreeMap::from([(model.name.clone(), fleet)]),
         catalog: Catalog {
             routes: BTreeMap::from([(auto.name.clone(), auto)]),
             models: BTreeMap::from([(model.name.clone(), Arc::new(model))]),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Python environment that the tests use: OpenAI's SDK, a llama.cpp server, and a Node for the other SDK.
+# Makes the Python environment that the tests use: OpenAI's and Anthropic's SDKs, a llama.cpp server, and a Node for the other SDK.
 set -eu
 
 environment=$1

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 
+use crate::backend::fleet::Fleet;
 use crate::config::Settings;
 use crate::gateway::{Gateway, Parts};
 use crate::http::{self, Bound, Server, Service};
@@ -104,7 +105,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         declared: declared(&keys).into_iter().collect(),
     };
     // Whoever cannot be had ends the start before this replica is known to others.
-    let Served { backends, engines } = models::serve(&settings)?;
+    let Served { fleets, engines } = models::serve(&settings, &metrics, &work)?;
     let listeners = Listeners::bind(&settings)?;
     let ledger = open_ledger(&settings, &database, &keys, Arc::new(observer), &ledger_work).await?;
     let directory = Arc::new(keys.announcing(directory::to(ledger.clone())));
@@ -120,11 +121,15 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         metrics: metrics.clone(),
         ledger: ledger.clone(),
         catalog: settings.catalog.clone(),
-        backends,
+        fleets,
         calibration: estimate::shipped().map_err(BuildError::Calibration)?,
     });
     let look = (metrics.clone(), declared(&directory), engines.clone());
-    let refresh = move || refresh::refresh(&look.0, &ledger, &look.1, &look.2);
+    let shown = gateway.clone();
+    let refresh = move || {
+        refresh::refresh(&look.0, &ledger, &look.1, &look.2);
+        shown.show_fleets();
+    };
     let admin = settings.admin.clone().map(|access| {
         let standing = directory::standing(gateway.clone());
         directory::admin(&settings, access, directory.clone(), standing)
@@ -240,5 +245,5 @@ impl Running {
     }
 }
 
-/// Backends by the model that they serve.
-pub(super) type Backends = BTreeMap<Arc<str>, Arc<dyn crate::backend::Backend>>;
+/// Fleets by the model that they serve.
+pub(super) type Fleets = BTreeMap<Arc<str>, Arc<Fleet>>;

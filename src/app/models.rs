@@ -3,17 +3,25 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use reqwest::Url;
+
 use crate::backend::Backend;
+use crate::backend::fleet::{self, Fleet, Page, Target};
 use crate::backend::local::Local;
 use crate::backend::remote::SettingsError;
+use crate::backend::remote::anthropic::Anthropic;
+use crate::backend::remote::gemini::Gemini;
 use crate::backend::remote::llamacpp::LlamaCpp;
 use crate::backend::remote::openai::OpenAi;
+use crate::backend::remote::responses::Responses;
+use crate::backend::remote::vllm::Vllm;
 use crate::config::{self, Manner, Settings, Source};
 use crate::engine::{self, Engine, EngineError, Gguf, GgufError};
 use crate::metrics::Metrics;
 use crate::prompt::{Format, PromptError, Vocabulary};
+use crate::tasks::Tasks;
 
-use super::build::{Backends, BuildError};
+use super::build::{BuildError, Fleets};
 
 /// The model that ships with the binary.
 static EMBEDDED: &[u8] = include_bytes!("../../models/reasoner.gguf");
@@ -33,31 +41,86 @@ pub enum ModelError {
     /// Its upstream cannot be set up.
     #[error(transparent)]
     Upstream(#[from] SettingsError),
+    /// Its engine's load cannot be asked for.
+    #[error("no HTTP client can be made that asks the engine for its load")]
+    Poll(#[source] reqwest::Error),
+    /// The system gives no random numbers.
+    #[error("no random numbers: {0}")]
+    Randomness(getrandom::Error),
 }
 
-/// All backends, and the engines among them.
+/// What serves each model, and the engines among it.
 pub(super) struct Served {
-    pub(super) backends: Backends,
+    pub(super) fleets: Fleets,
     pub(super) engines: Vec<Watched>,
 }
 
-/// Makes every model's backend.
-pub(super) fn serve(settings: &Settings) -> Result<Served, BuildError> {
-    let mut served = Served { backends: Backends::new(), engines: Vec::new() };
-    for model in settings.backends.iter().flat_map(|backend| &backend.models) {
-        let backend = one(&settings.engine, &model.name, &model.source, &mut served.engines)
-            .map_err(|error| BuildError::Model(model.name.clone(), error))?;
-        served.backends.insert(model.name.clone(), backend);
+/// Makes every model's fleet.
+pub(super) fn serve(settings: &Settings, metrics: &Arc<Metrics>, work: &Tasks) -> Result<Served, BuildError> {
+    let mut served = Served { fleets: Fleets::new(), engines: Vec::new() };
+    for backend in &settings.backends {
+        for model in &backend.models {
+            let fleet = fleet(settings, &backend.name, model, metrics, &mut served.engines)
+                .and_then(|fleet| watch(work, &fleet, model).map(|()| fleet))
+                .map_err(|error| BuildError::Model(model.name.clone(), error))?;
+            served.fleets.insert(model.name.clone(), fleet);
+        }
     }
     Ok(served)
 }
 
-/// The backend of one model alone.
+/// The targets of a model: its deployments, or the engine in this process, which says itself when it is full.
+fn fleet(
+    settings: &Settings,
+    backend: &Arc<str>,
+    model: &config::Served,
+    metrics: &Arc<Metrics>,
+    engines: &mut Vec<Watched>,
+) -> Result<Arc<Fleet>, ModelError> {
+    let mut made = |source: &Source| one(&settings.engine, &model.name, source, engines);
+    let mut resilience = settings.resilience;
+    let mut targets = Vec::new();
+    for deployment in &model.deployments {
+        let backend = made(&model.source.reached(&deployment.client))?;
+        targets.push(Target { name: deployment.name.clone(), backend });
+    }
+    if targets.is_empty() {
+        targets.push(Target { name: backend.clone(), backend: made(&model.source)? });
+        resilience.concurrency = None;
+    }
+    let mut seed = [0; 8];
+    getrandom::fill(&mut seed).map_err(ModelError::Randomness)?;
+    Ok(Fleet::new(model.name.clone(), targets, metrics.clone(), resilience, u64::from_le_bytes(seed)))
+}
+
+/// Listens to engines that publish their load.
+fn watch(work: &Tasks, fleet: &Arc<Fleet>, model: &config::Served) -> Result<(), ModelError> {
+    for (place, deployment) in model.deployments.iter().enumerate() {
+        let Some(url) = deployment.metrics_url.clone() else { continue };
+        // A page somewhere else gets no key.
+        let is_there = host(&url).is_some() && host(&url) == host(&deployment.client.base_url);
+        let api_key = deployment.client.api_key.clone().filter(|_| is_there);
+        let page = Page { url, api_key };
+        fleet::poll(work, fleet.clone(), place, page).map_err(ModelError::Poll)?;
+    }
+    Ok(())
+}
+
+fn host(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
+}
+
+/// The backend of one model alone, at its first deployment.
 pub(super) fn only(
     engine: &engine::Settings,
     model: &config::Served,
 ) -> Result<Arc<dyn Backend>, ModelError> {
-    one(engine, &model.name, &model.source, &mut Vec::new())
+    let source = match model.deployments.first() {
+        Some(deployment) => model.source.reached(&deployment.client),
+        None => model.source.clone(),
+    };
+    one(engine, &model.name, &source, &mut Vec::new())
 }
 
 fn one(
@@ -68,7 +131,11 @@ fn one(
 ) -> Result<Arc<dyn Backend>, ModelError> {
     Ok(match source {
         Source::OpenAi(upstream) => Arc::new(OpenAi::new(upstream.clone())?),
+        Source::Vllm(upstream) => Arc::new(Vllm::new(upstream.clone())?),
         Source::LlamaCpp(upstream) => Arc::new(LlamaCpp::new(upstream.clone())?),
+        Source::Anthropic(upstream) => Arc::new(Anthropic::new(upstream.clone())?),
+        Source::Gemini(upstream) => Arc::new(Gemini::new(upstream.clone())?),
+        Source::Responses(upstream) => Arc::new(Responses::new(upstream.clone())?),
         Source::Embedded(manner) => {
             local(settings, &Loaded { name, gguf: Gguf::from_static(EMBEDDED)?, manner }, engines)?
         }

@@ -31,6 +31,17 @@ impl Fault {
     }
 }
 
+/// Whether trying again can help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Retry {
+    /// No: the request itself is at fault, or its time is up.
+    Never,
+    /// Not here, but perhaps another target or another model does it.
+    Elsewhere,
+    /// It may pass by itself.
+    Again,
+}
+
 /// A failed generation. It shows and prints itself without what was [told](Failure::told).
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -44,6 +55,8 @@ pub struct Failure {
     pub told: Option<String>,
     /// True where nothing reached a model: nothing can have been billed.
     pub unsent: bool,
+    /// Whether trying again can help.
+    pub retry: Retry,
     /// When the backend wants to be asked again.
     pub retry_after: Option<Duration>,
     /// The code of the error that the caller is to see, where it is the caller's fault.
@@ -53,13 +66,25 @@ pub struct Failure {
 impl Failure {
     /// A failure of that kind.
     pub fn new(fault: Fault, message: impl Into<String>) -> Failure {
-        Failure { fault, message: message.into(), told: None, unsent: false, retry_after: None, code: None }
+        let retry = match fault {
+            Fault::Caller => Retry::Never,
+            Fault::Credential => Retry::Elsewhere,
+            Fault::Backend | Fault::Overload | Fault::Timeout => Retry::Again,
+        };
+        let message = message.into();
+        Failure { fault, message, told: None, unsent: false, retry, retry_after: None, code: None }
     }
 
     /// The same, for a call that never reached a model.
     #[must_use]
     pub fn unsent(self) -> Failure {
         Failure { unsent: true, ..self }
+    }
+
+    /// The same, where trying the same target again cannot help.
+    #[must_use]
+    pub fn elsewhere(self) -> Failure {
+        Failure { retry: self.retry.min(Retry::Elsewhere), ..self }
     }
 
     /// The same, with the code that the caller is to see.
@@ -83,11 +108,12 @@ impl Failure {
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { fault, message, told: _, unsent, retry_after, code } = self;
+        let Failure { fault, message, told: _, unsent, retry, retry_after, code } = self;
         f.debug_struct("Failure")
             .field("fault", fault)
             .field("message", message)
             .field("unsent", unsent)
+            .field("retry", retry)
             .field("retry_after", retry_after)
             .field("code", code)
             .finish_non_exhaustive()

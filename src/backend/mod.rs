@@ -3,7 +3,9 @@
 //! A backend is told which part of a generation it is to make and streams typed pieces. It knows nothing of
 //! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
 
+mod calling;
 mod failure;
+pub mod fleet;
 pub mod local;
 mod pace;
 pub mod remote;
@@ -21,7 +23,7 @@ use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
-pub use failure::{Failure, Fault};
+pub use failure::{Failure, Fault, Retry};
 
 /// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
 pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;

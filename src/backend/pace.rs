@@ -1,21 +1,16 @@
 //! How fast a backend is, from what it did lately.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Failure, Fault, Piece, Usage};
+use super::{Piece, Usage};
 use crate::catalog::Conditions;
 
 /// How much the newest measurement weighs.
 const WEIGHT: f64 = 0.2;
-/// So many failures in a row, and the backend is left alone for a while.
-const FAILURES_MAX: u32 = 3;
-/// For so long; then one more call may find out.
-const REST: Duration = Duration::from_secs(10);
 
-/// Moving averages of a backend's speed, and whether it answers at all. Clones share them.
+/// Moving averages of a backend's speed. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pace(Arc<Mutex<Measured>>);
 
@@ -24,8 +19,6 @@ struct Measured {
     generation: Option<f64>,
     prefill: Option<f64>,
     token: Option<f64>,
-    failures: u32,
-    failed_last: Option<Instant>,
 }
 
 /// One generation under the stopwatch.
@@ -44,12 +37,12 @@ impl Pace {
     /// What is known now.
     pub(crate) fn conditions(&self) -> Conditions {
         let measured = self.lock();
-        let resting = measured.failed_last.is_some_and(|moment| moment.elapsed() < REST);
         Conditions {
             queue: 0.0,
             prefill: measured.prefill.unwrap_or(0.0),
             token: measured.token.unwrap_or(0.0),
-            healthy: measured.failures < FAILURES_MAX || !resting,
+            // Who fails is left alone by the fleet.
+            healthy: true,
         }
     }
 
@@ -58,15 +51,6 @@ impl Pace {
         let started = Instant::now();
         let usage = Usage::default();
         Lap { pace: self.clone(), started, first: None, tokens: 0, shows_thought: false, waits: false, usage }
-    }
-
-    /// Counts a failure, unless it was the caller's.
-    pub(crate) fn failed(&self, failure: &Failure) {
-        if failure.fault != Fault::Caller {
-            let mut measured = self.lock();
-            measured.failures = measured.failures.saturating_add(1);
-            measured.failed_last = Some(Instant::now());
-        }
     }
 
     /// How many seconds a generation takes.
@@ -105,7 +89,6 @@ impl Lap {
     fn finish(&self) {
         let now = Instant::now();
         let mut measured = self.pace.lock();
-        measured.failures = 0;
         average(&mut measured.generation, (now - self.started).as_secs_f64());
         let Some(first) = self.first else { return };
         let hidden = self.usage.thinking.is_some_and(|tokens| tokens.0 > 0) && !self.shows_thought;
@@ -131,6 +114,8 @@ fn average(value: &mut Option<f64>, newest: f64) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::backend::Ending;
     use crate::units::Tokens;
@@ -167,21 +152,5 @@ mod tests {
         let conditions = pace.conditions();
         assert!((conditions.token - 0.010).abs() < 1e-3, "{conditions:?}");
         assert!(conditions.prefill.abs() < 1e-9);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_backend_that_keeps_failing_rests_and_is_tried_again() {
-        let pace = Pace::default();
-        pace.failed(&Failure::new(Fault::Caller, "your fault"));
-        for _ in 0..3 {
-            assert!(pace.conditions().healthy);
-            pace.failed(&Failure::new(Fault::Backend, "broken"));
-        }
-        assert!(!pace.conditions().healthy);
-        tokio::time::advance(REST).await;
-        assert!(pace.conditions().healthy);
-        run(&pace, None).await;
-        pace.failed(&Failure::new(Fault::Backend, "broken"));
-        assert!(pace.conditions().healthy);
     }
 }

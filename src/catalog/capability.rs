@@ -102,4 +102,6 @@ pub struct Needs {
     pub service: Service,
     /// Each must be among the model's capabilities.
     pub capabilities: Vec<Capability>,
+    /// True where a tool must be called, which nothing holds a resumed answer to.
+    pub forces_tools: bool,
 }

@@ -106,7 +106,8 @@ impl Model {
 
     /// A thought is only resumed where the tool calls that may follow it can be read.
     fn serves(&self, class: Class, needs: &Needs) -> bool {
-        class != Class::Continue || self.resumes_tools || !needs.capabilities.contains(&Capability::Tools)
+        let reads_calls = self.resumes_tools && !needs.forces_tools;
+        class != Class::Continue || reads_calls || !needs.capabilities.contains(&Capability::Tools)
     }
 }
 

@@ -7,9 +7,11 @@ use reqwest::Url;
 
 use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
-use crate::backend::remote::{self, llamacpp, openai};
-use crate::catalog::{Class, Service};
+use crate::backend::remote::{self, anthropic, gemini, llamacpp, openai, responses};
+use crate::catalog::Class;
 
+use super::deployment::{self, Deployment};
+use super::kind::{KINDS, Kind};
 use super::known::Known;
 use super::mistake::Wrong;
 use super::model::Declared;
@@ -42,6 +44,8 @@ pub struct Served {
     pub possible: Vec<Class>,
     /// Where its answers come from.
     pub source: Source,
+    /// Where it is served, and with which credentials; none for a local model.
+    pub deployments: Vec<Deployment>,
 }
 
 /// Where a model's answers come from.
@@ -53,8 +57,43 @@ pub enum Source {
     File(PathBuf, Manner),
     /// An upstream that speaks OpenAI's chat completions.
     OpenAi(openai::Settings),
+    /// A vLLM server, over its raw completions too.
+    Vllm(openai::Settings),
     /// A llama.cpp server, over its own `/completion`.
     LlamaCpp(llamacpp::Settings),
+    /// An upstream that speaks Anthropic's Messages.
+    Anthropic(anthropic::Settings),
+    /// An upstream that speaks Gemini's own API.
+    Gemini(gemini::Settings),
+    /// An upstream that speaks OpenAI's Responses.
+    Responses(responses::Settings),
+}
+
+impl Source {
+    /// The same, reached like that.
+    #[must_use]
+    pub fn reached(&self, client: &remote::Settings) -> Source {
+        let mut source = self.clone();
+        match &mut source {
+            Source::Embedded(_) | Source::File(..) => {}
+            Source::OpenAi(settings) | Source::Vllm(settings) => settings.client.clone_from(client),
+            Source::LlamaCpp(settings) => settings.client.clone_from(client),
+            Source::Anthropic(settings) => settings.client.clone_from(client),
+            Source::Gemini(settings) => settings.client.clone_from(client),
+            Source::Responses(settings) => settings.client.clone_from(client),
+        }
+        source
+    }
+}
+
+impl Source {
+    /// How its chat completions are spoken to, where it has some.
+    pub(super) fn chat(&mut self) -> Option<&mut openai::Settings> {
+        match self {
+            Source::OpenAi(settings) | Source::Vllm(settings) => Some(settings),
+            _ => None,
+        }
+    }
 }
 
 /// How a local model marks its thoughts, and how it is spoken to.
@@ -74,26 +113,18 @@ pub(super) struct Base {
     pub(super) kind: Kind,
     pub(super) file: PathBuf,
     pub(super) client: remote::Settings,
-    pub(super) limit: LimitMember,
+    pub(super) deployments: Vec<Deployment>,
+    pub(super) limit: Option<LimitMember>,
     /// True where the kind that is written is none, and this one was guessed.
     pub(super) is_guess: bool,
 }
 
-/// The kinds of backends, as they are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Local,
-    OpenAi,
-    LlamaCpp,
-}
-
-pub(super) const KINDS: [(&str, Kind); 3] =
-    [("openai", Kind::OpenAi), ("llamacpp", Kind::LlamaCpp), ("local", Kind::Local)];
-
 /// The keys that only some kinds have.
-const OF_SOME: [&str; 9] = [
+const OF_SOME: [&str; 11] = [
     "file",
     "base_url",
+    "deployment",
+    "metrics_url",
     "api_key_env",
     "api_key_file",
     "proxy",
@@ -106,37 +137,11 @@ const OF_SOME: [&str; 9] = [
 const LIMITS: [(&str, LimitMember); 2] =
     [("max_completion_tokens", LimitMember::MaxCompletionTokens), ("max_tokens", LimitMember::MaxTokens)];
 
-impl Kind {
-    /// The word for it in the file.
-    pub(super) fn word(self) -> &'static str {
-        KINDS.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
-    }
-
-    /// How such a backend can hold a model's thinking, the strongest way first.
-    pub(super) fn classes(self) -> &'static [Class] {
-        match self {
-            Kind::Local => &[Class::Inline],
-            Kind::LlamaCpp => &[Class::Continue],
-            Kind::OpenAi => &[Class::Effort],
-        }
-    }
-}
-
-impl Kind {
-    /// What the models of such a backend can be asked for where nothing is said of it.
-    pub(super) fn services(self) -> &'static [Service] {
-        match self {
-            Kind::Local | Kind::LlamaCpp => &[Service::Chat, Service::Completions],
-            Kind::OpenAi => &[Service::Chat],
-        }
-    }
-}
-
 impl Base {
     /// A backend of that kind of which nothing is said.
     pub(super) fn of(kind: Kind) -> Base {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
-        Base { kind, file, client, limit: LimitMember::default(), is_guess: false }
+        Base { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
     }
 
     /// The host of its address.
@@ -167,14 +172,17 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
         section.ignore();
         return None;
     };
-    let name = section.get::<String>("name");
-    let base = Base { is_guess: written.is_none(), ..base(section, kind) };
+    let name = section.get::<String>("name").unwrap_or_else(|| kind.word().to_owned());
+    let mut base = Base { is_guess: written.is_none(), ..base(section, kind) };
     if base.is_guess {
         section.allow(&OF_SOME);
     }
+    if kind != Kind::Local {
+        base.deployments = deployment::deployments(section, &name, &base.client);
+    }
     let models = model::declared(section, &base, known);
     let served = models.iter().map(|declared| declared.served.clone()).collect();
-    Some((Backend { name: name.as_deref().unwrap_or(kind.word()).into(), models: served }, models))
+    Some((Backend { name: name.into(), models: served }, models))
 }
 
 /// What a section of an unknown kind is most like, so that its other mistakes are found at once.
@@ -198,17 +206,22 @@ fn base(section: &Section<'_>, kind: Kind) -> Base {
         }
         base.file = section.path("file").unwrap_or_default();
     } else {
-        base.client = client(section);
+        base.client = client(section, kind);
     }
-    if kind == Kind::OpenAi {
-        base.limit = section.word("token_limit", &LIMITS).unwrap_or_default();
+    if !matches!(kind, Kind::Local | Kind::LlamaCpp) {
+        base.limit = section.word("token_limit", &LIMITS);
     }
     base
 }
 
-fn client(section: &Section<'_>) -> remote::Settings {
+fn client(section: &Section<'_>, kind: Kind) -> remote::Settings {
     let remedy = "write where its API begins, like \"https://api.example.com/v1\"";
-    let base_url = section.need::<String>("base_url", remedy);
+    let base_url = match kind.base_url() {
+        Some(usual) => Some(section.or("base_url", usual.to_owned())),
+        // Each deployment may have its own.
+        None if section.has("deployment") => section.get::<String>("base_url"),
+        None => section.need::<String>("base_url", remedy),
+    };
     let usual = remote::Settings::default();
     let settings = remote::Settings {
         api_key: secret::api_key(section),
@@ -224,7 +237,8 @@ fn client(section: &Section<'_>) -> remote::Settings {
     remote::Settings { base_url: base_url.unwrap_or_default(), ..settings }
 }
 
-fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
+/// An address that may stand in a file.
+pub(super) fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
     let remedy = "write it like \"https://api.example.com/v1\"";
     let what = match url.map(Url::parse) {
         None => return,

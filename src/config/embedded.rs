@@ -6,7 +6,8 @@ use crate::backend::local;
 use crate::catalog::{Class, HandOff, Model, Prices, Service, Tariff};
 use crate::units::{Money, Price, Tokens};
 
-use super::backend::{Backend, Kind, Manner, Served, Source};
+use super::backend::{Backend, Manner, Served, Source};
+use super::kind::Kind;
 use super::model::Declared;
 
 /// What closes a cut thought: three tokens.
@@ -36,8 +37,8 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         stops_billing: true,
     };
     let (upstream, possible) = (name.to_string(), vec![Class::Inline]);
-    let served =
-        Served { name, kind: None, upstream, host: None, possible, source: Source::Embedded(manner()) };
+    let (source, deployments) = (Source::Embedded(manner()), Vec::new());
+    let served = Served { name, kind: None, upstream, host: None, possible, source, deployments };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
     (backend, vec![Declared { kind: Kind::Local, served, model, line: None }])
 }

@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::tenant::{Access, KeyHash, Tenant, hash_key};
-use crate::units::Timestamp;
+use crate::units::{Priority, Timestamp};
 
 use super::account::Accounts;
 use super::mistake::Wrong;
 use super::nearest::nearest;
 use super::reader::Section;
+
+const PRIORITIES: [(&str, Priority); 2] =
+    [("interactive", Priority::Interactive), ("batch", Priority::Batch)];
 
 /// Every declared key with the terms of its account; a first key, where one is made, stands beside them.
 pub(super) fn tenants(
@@ -51,6 +54,18 @@ pub(super) fn keys(root: &Section<'_>) -> (Option<PathBuf>, bool) {
     (from_env.or(from_file), keys.or("required", false))
 }
 
+/// What only a key of the configuration can say.
+pub(super) fn check_stored(root: &Section<'_>) {
+    for section in root.sections("key") {
+        section.ignore();
+        let stated = section.get::<String>("priority");
+        if stated.is_some_and(|word| word == Priority::Batch.word()) {
+            let remedy = "declare the key in the configuration, or let its requests say `Priority: u=6`";
+            section.wrong("priority", Wrong::new("not kept in the database", remedy));
+        }
+    }
+}
+
 /// Without keys only this machine may call: on any other address everyone could spend the operator's money.
 pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, has_keys: bool) {
     if listen.ip().is_loopback() || has_keys {
@@ -71,6 +86,7 @@ fn tenant(section: &Section<'_>, accounts: &mut Accounts<'_>, catalog: &Catalog)
         admin: section.or("admin", false),
     };
     let expires = section.get::<Timestamp>("expires_at");
+    let priority = section.word("priority", &PRIORITIES).unwrap_or_default();
     let hash = section.need::<String>(
         "hash",
         "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
@@ -84,7 +100,7 @@ fn tenant(section: &Section<'_>, accounts: &mut Accounts<'_>, catalog: &Catalog)
         let remedy = "`stint keys new` makes a key and prints its hash";
         section.wrong("hash", Wrong::new("the hash of nothing, not of a key", remedy));
     }
-    Some(Tenant { account: account?, key: Some(key?.ok()?), access, expires })
+    Some(Tenant { account: account?, key: Some(key?.ok()?), access, expires, priority })
 }
 
 /// Names that the catalog has, each once.

@@ -6,9 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::backend::{Base, KINDS, Kind};
+use super::backend::Base;
+use super::kind::{KINDS, Kind};
 use super::mistake::{Mistakes, Wrong};
 use super::model::{self, Declared};
+use super::provider;
 use super::reader::{Document, Section};
 use super::storage;
 
@@ -86,6 +88,7 @@ impl<'d> Known<'d> {
         for entry in self.0.iter().filter(|entry| entry.is_about(base, upstream)) {
             model::apply(&entry.section, &mut model);
         }
+        provider::fit(None, &mut model);
         model
     }
 }

@@ -8,15 +8,20 @@ mod account;
 mod admin;
 mod alerts;
 mod backend;
+mod deployment;
+mod dialect;
 mod embedded;
 mod engine;
 mod idempotency;
 mod key;
+mod kind;
 mod known;
 mod mistake;
 mod model;
 mod nearest;
+mod provider;
 mod reader;
+mod resilience;
 mod route;
 mod secret;
 mod server;
@@ -29,6 +34,7 @@ use std::path::{Path, PathBuf};
 
 use reqwest::Url;
 
+use crate::backend::fleet;
 use crate::catalog::Catalog;
 use crate::tenant::{Declared, Tenant, Terms};
 use crate::{gateway, http};
@@ -38,6 +44,7 @@ use mistake::Wrong;
 use reader::{Document, Secrets, Section};
 
 pub use backend::{Backend, Manner, Served, Source};
+pub use deployment::Deployment;
 pub use mistake::{Mistake, Mistakes};
 pub use server::{Log, LogFormat};
 
@@ -62,6 +69,8 @@ pub struct Settings {
     pub learned: Option<PathBuf>,
     /// What serves the models.
     pub backends: Vec<Backend>,
+    /// How the targets of a model are treated.
+    pub resilience: fleet::Settings,
     /// What accounts may spend, those of the tenants included.
     pub terms: Vec<Terms>,
     /// Whom to tell of limits that are nearly used up, and of overruns.
@@ -129,6 +138,7 @@ pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mis
         let root = document.root(&table);
         let mut accounts = account::Accounts::read(&root, catalog);
         let tenants = key::tenants(&root, &mut accounts, catalog, None);
+        key::check_stored(&root);
         Declared { tenants, terms: accounts.into_terms() }
     });
     finished(document, source.to_owned(), declared)
@@ -178,6 +188,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         engine,
         catalog,
         learned: None,
+        resilience: resilience::resilience(root),
         backends: declared.into_iter().map(|(backend, _)| backend).collect(),
         terms,
         webhook: alerts::webhook(root),

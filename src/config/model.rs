@@ -6,18 +6,30 @@ use std::sync::Arc;
 use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
 use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Service};
+use crate::prompt::calls::Syntax;
 use crate::units::Tokens;
 
-use super::backend::{Base, Kind, Manner, Served, Source};
+use super::backend::{Base, Manner, Served, Source};
+use super::dialect;
+use super::kind::Kind;
 use super::known::Known;
 use super::mistake::Wrong;
+use super::provider;
 use super::reader::{Document, Section};
 use super::route::Models;
 use super::tariff;
 
 /// The keys that models of only some kinds have.
-const OF_SOME: [&str; 7] =
-    ["efforts", "upstream", "start_tag", "end_tag", "starts_in_thinking", "thoughts_back", "hand_off"];
+const OF_SOME: [&str; 8] = [
+    "efforts",
+    "upstream",
+    "start_tag",
+    "end_tag",
+    "starts_in_thinking",
+    "thoughts_back",
+    "hand_off",
+    "tool_syntax",
+];
 
 /// A model as its backend declares it.
 #[derive(Debug, Clone)]
@@ -47,6 +59,9 @@ const CAPABILITIES: [(&str, Capability); 4] = [
     ("schema", Capability::Schema),
     ("penalties", Capability::Penalties),
 ];
+
+const SYNTAXES: [(&str, Syntax); 3] =
+    [("hermes", Syntax::Hermes), ("mistral", Syntax::Mistral), ("llama", Syntax::Llama)];
 
 /// The models of a backend: the bare names of `models`, and each `[[backend.model]]`.
 pub(super) fn declared(backend: &Section<'_>, base: &Base, known: &Known<'_>) -> Vec<Declared> {
@@ -79,6 +94,7 @@ pub(super) fn catalog<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m
 /// What holds for a model of which only the name is known.
 pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
     let classes = base.kind.classes();
+    let source = source(name, base);
     let class = classes.first().copied().unwrap_or(Class::Effort);
     let thinks = class != Class::Effort;
     let model = Model {
@@ -86,19 +102,18 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         tariff: None,
         context: Tokens(32_768),
         classes: classes.to_vec(),
-        thinking_min: Tokens::ZERO,
+        thinking_min: if base.kind == Kind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
         thinks_always: false,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         solution_default: Tokens(1024),
-        hand_off: hand_off(class, HAND_OFF.to_owned()),
+        hand_off: provider::hand_off(&source).unwrap_or_else(|| {
+            hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN))
+        }),
         services: base.kind.services().to_vec(),
-        capabilities: match base.kind {
-            Kind::OpenAi | Kind::LlamaCpp => vec![Capability::Penalties],
-            Kind::Local => Vec::new(),
-        },
+        capabilities: base.kind.capabilities().to_vec(),
         efforts: Vec::new(),
         resumes_tools: false,
-        stops_billing: class != Class::Effort,
+        stops_billing: base.kind.stops_billing(),
     };
     Declared {
         kind: base.kind,
@@ -107,32 +122,55 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             kind: Some(base.kind.word()),
             upstream: name.to_owned(),
             host: base.host(),
-            possible: classes.to_vec(),
-            source: source(name, base),
+            possible: possible(base.kind),
+            source,
+            deployments: base.deployments.clone(),
         },
         model,
         line,
     }
 }
 
+/// Every way in which a kind of backend can hold a thought.
+fn possible(kind: Kind) -> Vec<Class> {
+    match kind {
+        Kind::Local | Kind::LlamaCpp | Kind::Anthropic | Kind::Gemini | Kind::Responses => {
+            kind.classes().to_vec()
+        }
+        _ => dialect::possible(&dialect::of(kind), kind == Kind::Vllm),
+    }
+}
+
 fn source(name: &str, base: &Base) -> Source {
+    if let Some(source) = provider::source(base.kind, name, base) {
+        return source;
+    }
     match base.kind {
         Kind::Local => {
             let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
             let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
             Source::File(base.file.clone(), Manner { start_tag, end_tag, settings })
         }
-        Kind::OpenAi => Source::OpenAi(openai::Settings {
-            client: base.client.clone(),
-            model: name.to_owned(),
-            limit: base.limit,
-            ..openai::Settings::default()
-        }),
         Kind::LlamaCpp => Source::LlamaCpp(llamacpp::Settings {
             client: base.client.clone(),
             hand_off: HAND_OFF.to_owned(),
             ..llamacpp::Settings::default()
         }),
+        Kind::Vllm => Source::Vllm(chat(name, base)),
+        _ => Source::OpenAi(chat(name, base)),
+    }
+}
+
+fn chat(name: &str, base: &Base) -> openai::Settings {
+    let mut dialect = dialect::of(base.kind);
+    dialect.limit = base.limit.unwrap_or(dialect.limit);
+    openai::Settings {
+        client: base.client.clone(),
+        name: name.into(),
+        model: name.to_owned(),
+        dialect,
+        hand_off: HAND_OFF.to_owned(),
+        ..openai::Settings::default()
     }
 }
 
@@ -145,12 +183,22 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     let called = name.as_deref().unwrap_or_default();
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
-    declared.served.upstream = upstream.unwrap_or_else(|| called.to_owned());
-    if let Source::OpenAi(settings) = &mut declared.served.source {
-        settings.model.clone_from(&declared.served.upstream);
+    let upstream = upstream.unwrap_or_else(|| called.to_owned());
+    match &mut declared.served.source {
+        Source::OpenAi(settings) | Source::Vllm(settings) => settings.model.clone_from(&upstream),
+        Source::Anthropic(settings) => settings.model.clone_from(&upstream),
+        Source::Gemini(settings) => settings.model.clone_from(&upstream),
+        Source::Responses(settings) => settings.model.clone_from(&upstream),
+        Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => {}
     }
+    declared.served.upstream = upstream;
     apply(section, &mut declared);
+    provider::fit(Some(section), &mut declared);
     check(section, &declared.model);
+    if let Some(settings) = declared.served.source.chat() {
+        declared.served.possible = dialect::possible(&settings.dialect, base.kind == Kind::Vllm);
+        dialect::check(section, &declared.model, &declared.served.possible);
+    }
     name.map(|_| declared)
 }
 
@@ -180,25 +228,43 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
     }
     match &mut served.source {
         Source::Embedded(_) => {}
-        Source::OpenAi(settings) => {
+        Source::Anthropic(settings) => {
+            served.possible = provider::anthropic(section, settings, model).to_vec();
+        }
+        Source::Gemini(settings) => served.possible = provider::gemini(section, settings, model).to_vec(),
+        Source::Responses(settings) => {
+            served.possible = provider::responses(section, settings, model).to_vec();
+        }
+        Source::OpenAi(settings) | Source::Vllm(settings) => {
             if section.has("efforts") {
                 model.efforts = efforts(section);
             }
-            section.set("start_tag", &mut settings.start_tag);
-            section.set("end_tag", &mut settings.end_tag);
-            section.set("starts_in_thinking", &mut settings.starts_in_thinking);
-            section.set("thoughts_back", &mut settings.thoughts_back);
+            dialect::apply(section, settings);
+            if *kind == Kind::Vllm {
+                syntax(section, &mut settings.tool_syntax, model);
+            }
+            section.set("hand_off", &mut settings.hand_off);
+            if !section.has("hand_off") && !settings.hand_off.contains(&settings.end_tag) {
+                settings.hand_off = HAND_OFF.replace(END_TAG, &settings.end_tag);
+            }
+            let said = ["hand_off", "turn", "classes"].into_iter().any(|key| section.has(key));
+            close(section, model, &settings.hand_off, &settings.end_tag);
+            if said {
+                model.hand_off.overhead = reserve(&model.classes, &settings.hand_off, &settings.turn);
+            }
         }
         Source::LlamaCpp(settings) => {
             section.set("start_tag", &mut settings.start_tag);
             section.set("end_tag", &mut settings.end_tag);
             section.set("hand_off", &mut settings.hand_off);
+            syntax(section, &mut settings.tool_syntax, model);
             close(section, model, &settings.hand_off, &settings.end_tag);
         }
         Source::File(_, manner) => {
             section.set("start_tag", &mut manner.start_tag);
             section.set("end_tag", &mut manner.end_tag);
             section.set("hand_off", &mut manner.settings.hand_off);
+            syntax(section, &mut manner.settings.tool_syntax, model);
             close(section, model, &manner.settings.hand_off, &manner.end_tag);
         }
     }
@@ -207,7 +273,7 @@ pub(super) fn apply(section: &Section<'_>, Declared { kind, served, model, .. }:
 
 /// The ways in which its thinking is held, the strongest first, whatever their order here.
 fn classes(section: &Section<'_>, kind: Kind) -> Vec<Class> {
-    let words: Vec<(&str, Class)> = kind.classes().iter().map(|class| (class.word(), *class)).collect();
+    let words: Vec<(&str, Class)> = kind.classes_most().iter().map(|class| (class.word(), *class)).collect();
     let mut classes = section.words("classes", &words);
     if classes.is_empty() {
         section.wrong("classes", Wrong::new("none", "leave it out for all that this kind of backend has"));
@@ -215,6 +281,14 @@ fn classes(section: &Section<'_>, kind: Kind) -> Vec<Class> {
     }
     classes.sort_unstable_by(|one, other| other.cmp(one));
     classes
+}
+
+/// How calls are written, where they can be read: then an answer that was resumed may be one.
+fn syntax(section: &Section<'_>, known: &mut Option<Syntax>, model: &mut Model) {
+    if let Some(stated) = section.word("tool_syntax", &SYNTAXES) {
+        *known = Some(stated);
+        model.resumes_tools = true;
+    }
 }
 
 /// Takes the hand-off where one is configured, which must close the thought.
@@ -225,23 +299,32 @@ fn close(section: &Section<'_>, model: &mut Model, text: &str, end_tag: &str) {
     }
     if section.has("hand_off") {
         let class = model.classes.first().copied().unwrap_or(Class::Effort);
-        model.hand_off = hand_off(class, text.to_owned());
+        let overhead = reserve(&model.classes, text, openai::TURN);
+        model.hand_off = hand_off(class, text.to_owned(), overhead);
     }
 }
 
-/// A token is one byte at least, so the hand-off's bytes bound its tokens; both tags and the end-of-text token
-/// come on top. Nothing is handed over to a hidden thought; what is reserved there is the template's share.
-fn hand_off(class: Class, text: String) -> HandOff {
+/// Nothing is handed over to a hidden thought.
+fn hand_off(class: Class, text: String, overhead: Tokens) -> HandOff {
     match class {
-        Class::Effort => HandOff { text: String::new(), overhead: Tokens(16) },
-        Class::Inline | Class::Continue | Class::Native | Class::Turn => {
-            let overhead = Tokens(text.len() as u64 + 3);
-            HandOff { text, overhead }
-        }
+        Class::Effort => HandOff { text: String::new(), overhead },
+        Class::Inline | Class::Continue | Class::Native | Class::Turn => HandOff { text, overhead },
     }
 }
 
-fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
+/// What is reserved beside thought and answer. A token is one byte at least, so the bytes of what is put in bound its
+/// tokens; both tags and the end-of-text token come on top. For a hidden thought it is the template's share.
+fn reserve(classes: &[Class], hand_off: &str, turn: &str) -> Tokens {
+    let bytes = |class: &Class| match class {
+        Class::Effort => 16,
+        Class::Inline | Class::Continue | Class::Native => hand_off.len() + 3,
+        // The turn's own marks come on top.
+        Class::Turn => turn.len() + 16,
+    };
+    Tokens(classes.iter().map(bytes).max().unwrap_or(0) as u64)
+}
+
+pub(super) fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
     let levels = section.sections("efforts").into_iter().filter_map(|level| {
         let word = level.need::<String>("word", "write what the upstream calls it, like \"low\"");
         let usual = level.need::<Tokens>("usual", "write how many tokens it usually thinks at it, like 300");

@@ -1,12 +1,14 @@
 //! What an operator sees of the configuration.
 
 mod keys;
+mod kinds;
+mod resilience;
 
 use std::io::Write;
 use std::time::Duration;
 
 use super::*;
-use crate::catalog::Capability;
+use crate::catalog::{Capability, Class};
 use crate::storage;
 use crate::units::{Money, Tokens};
 
@@ -16,7 +18,7 @@ const MINIMAL: &str = include_str!("../../config/minimal.toml");
 fn env(name: &str) -> Option<String> {
     match name {
         "HOME" => Some("/home/alice".to_owned()),
-        "OPENAI_API_KEY" => Some("sk-secret".to_owned()),
+        "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" | "GEMINI_API_KEY" => Some("sk-secret".to_owned()),
         "STINT_ADMIN_TOKEN" => Some("sk-secret-of-the-admin".to_owned()),
         "EMPTY" => Some("  ".to_owned()),
         "SHORT" => Some("guess-me".to_owned()),
@@ -193,7 +195,20 @@ fn the_complete_file_as_it_stands_changes_nothing() {
 fn every_example_in_the_complete_file_works() {
     let settings = load_text(&with_examples()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let names: Vec<&str> = settings.catalog.models.keys().map(AsRef::as_ref).collect();
-    assert_eq!(names, ["gpt-4.1-mini", "gpt-5-mini", "qwen3-0.6b", "qwen3-8b", "reasoner"]);
+    let all = [
+        "claude-sonnet-4-5",
+        "deepseek-chat",
+        "gemini-2.5-flash",
+        "gpt-4.1-mini",
+        "gpt-5",
+        "gpt-5-mini",
+        "qwen3-0.6b",
+        "qwen3-14b",
+        "qwen3-32b",
+        "qwen3-8b",
+        "reasoner",
+    ];
+    assert_eq!(names, all);
     assert_eq!(settings.catalog.models["gpt-5-mini"].efforts.len(), 4);
     let limits: Vec<_> =
         settings.terms.iter().map(|terms| (terms.account.as_str(), terms.limits.len())).collect();
@@ -209,14 +224,17 @@ fn every_example_in_the_complete_file_works() {
 #[test]
 fn every_known_key_is_in_the_complete_file() {
     let mut unknown = String::new();
-    for section in ["server", "admin", "gateway", "idempotency", "ledger", "alerts", "log", "engine", "keys"]
-    {
+    let sections = ["server", "admin", "gateway", "idempotency", "ledger", "resilience", "alerts", "log"];
+    for section in sections.into_iter().chain(["engine", "keys"]) {
         unknown += &format!("[{section}]\n??? = 1\n");
     }
     unknown +=
         "[[route]]\nname = 'r'\n??? = 1\n[[key]]\n??? = 1\nlimits = [{ ??? = 1 }]\n[[account]]\n??? = 1\n";
-    for kind in ["openai", "llamacpp", "local"] {
+    for kind in ["openai", "llamacpp", "vllm", "local", "anthropic", "gemini", "responses"] {
         unknown += &format!("[[backend]]\nkind = '{kind}'\n??? = 1\n[[backend.model]]\n??? = 1\n");
+        if kind != "local" {
+            unknown += "[[backend.deployment]]\n??? = 1\n";
+        }
     }
     let mistakes = load_text(&unknown.replace("???", "zzzzzzzzz")).map(drop).unwrap_err();
     let known = mistakes.list.iter().filter_map(|mistake| mistake.remedy.split_once("known here: "));
@@ -292,6 +310,7 @@ fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
             "line 3: backend.base_url: not a URL: relative URL without a base; write it like \"https://api.example.com/v1\"",
             "line 4: backend.idle_timeut: unknown key; did you mean idle_timeout?",
             "line 6: backend.model.price_output: missing beside the other price; a price of \"0\" is a price",
+            "line 9: backend.model.hand_off: does not close the thought; write \"</think>\" where the thought is to end",
             "line 10: backend.model.contxt: unknown key; did you mean context?",
             "line 11: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
         ],
@@ -299,7 +318,7 @@ fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
     check(
         "[[backend]]\nkind = 'gguf'\nfile = 3\nmodels = ['m']\n",
         &[
-            "line 2: backend.kind: \"gguf\" is unknown; write \"openai\" or \"llamacpp\" or \"local\"",
+            "line 2: backend.kind: \"gguf\" is unknown; write \"openai\" or \"anthropic\" or \"gemini\" or \"responses\" or \"llamacpp\" or \"vllm\" or \"sglang\" or \"ollama\" or \"deepseek\" or \"dashscope\" or \"openrouter\" or \"mistral\" or \"xai\" or \"local\"",
             "line 3: backend.file: a whole number in place of text; put it in quotes",
         ],
     );
@@ -307,7 +326,7 @@ fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
 
 #[test]
 fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
-    let text = "[server]\nlisten = 'here'\nheders_max = 10\ndrain = 5\n\n[[backend]]\nkind = 'lama'\nfoo = 1\n\n\
+    let text = "[server]\nlisten = 'here'\nheders_max = 10\ndrain = 5\n\n[[backend]]\nkind = 'bedrock'\nfoo = 1\n\n\
                 [[key]]\nname = 'alice'\n";
     check(
         text,
@@ -317,7 +336,7 @@ fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
             "line 3: server.heders_max: unknown key; did you mean headers_max?",
             "line 4: server.drain: a whole number in place of a time; write it with its unit, like \"10s\" or \
              \"500ms\"",
-            "line 7: backend.kind: \"lama\" is unknown; write \"openai\" or \"llamacpp\" or \"local\"",
+            "line 7: backend.kind: \"bedrock\" is unknown; write \"openai\" or \"anthropic\" or \"gemini\" or \"responses\" or \"llamacpp\" or \"vllm\" or \"sglang\" or \"ollama\" or \"deepseek\" or \"dashscope\" or \"openrouter\" or \"mistral\" or \"xai\" or \"local\"",
             "line 10: key.hash: missing; write what `stint keys new` printed, \"sha256:…\"; the key itself stays with \
              its owner",
         ],
@@ -491,6 +510,70 @@ fn upstreams_take_penalties_unless_a_list_of_capabilities_says_otherwise() {
     let text = format!("[[backend]]\n{local}\n[[backend.model]]\nname = 'm'\ncapabilities = ['penalties']\n");
     let what = "the local engine takes no penalties";
     assert_eq!(load_text(&text).map(drop).unwrap_err().list[0].what, what);
+}
+
+#[test]
+fn providers_with_apis_of_their_own_are_told_to_think_in_their_own_ways() {
+    let text = |kind: &str, more: &str| {
+        format!("[[backend]]\nkind = '{kind}'\nbase_url = 'http://h'\n[[backend.model]]\nname = 'm'\n{more}")
+    };
+    let model = |kind: &str, more: &str| load_text(&text(kind, more)).unwrap().catalog.models["m"].clone();
+    let budget = model("anthropic", "");
+    assert_eq!((&budget.classes[..], budget.thinking_min), (&[Class::Native, Class::Turn][..], Tokens(1024)));
+    assert!(!budget.stops_billing && budget.can(Capability::Tools));
+    let adaptive = model("anthropic", "thinking = 'adaptive'\n");
+    assert_eq!((&adaptive.classes[..], adaptive.thinking_min), (&[Class::Effort][..], Tokens::ZERO));
+    assert_eq!(model("anthropic", "thinking = 'adaptive'\nclasses = ['turn']").classes, [Class::Turn]);
+    assert_eq!(model("anthropic", "thinking = 'never'\n").thinking_max, Tokens::ZERO);
+    assert_eq!(model("gemini", "").classes, [Class::Native]);
+    assert_eq!(model("gemini", "thinking = 'level'\n").classes, [Class::Effort]);
+    assert_eq!(model("responses", "").classes, [Class::Effort]);
+    check(
+        &text("anthropic", "thinking = 'adaptive'\nclasses = ['native']\n"),
+        &[
+            "line 7: backend.model.classes: \"native\" does not go with how it is told to think; write another, or say it \
+           by thinking = \"…\"",
+        ],
+    );
+}
+
+#[test]
+fn what_was_found_out_of_an_adaptive_model_goes_with_how_it_is_told_to_think() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let learned = |classes: &str| {
+        format!(
+            "version = \"1\"\n[[model]]\nmatch = [\"claude-opus-4-8\"]\nkinds = [\"anthropic\"]\nclasses = {classes}\n"
+        )
+    };
+    let models = "models = [\"claude-opus-4-8\"]\n";
+    let backend = "[[backend]]\nkind = \"anthropic\"\nbase_url = \"http://h\"\n";
+    write("stint.toml", &format!("[catalog]\nlearned = \"learned.toml\"\n{backend}{models}"));
+    let classes = |learned: &str| {
+        write("learned.toml", learned);
+        let settings = load(Some(&folder.path().join("stint.toml")), &env).unwrap();
+        settings.catalog.models["claude-opus-4-8"].classes.clone()
+    };
+    assert_eq!(classes(&learned("[\"turn\", \"effort\"]")), [Class::Turn, Class::Effort]);
+    assert_eq!(classes(&learned("[\"native\", \"effort\"]")), [Class::Effort], "it takes budgets no more");
+}
+
+#[test]
+fn what_ships_knows_how_families_of_models_think() {
+    let of = |kind: &str, name: &str| {
+        let text = format!("[[backend]]\nkind = '{kind}'\nbase_url = 'http://h'\nmodels = ['{name}']\n");
+        load_text(&text).unwrap().catalog.models[name].clone()
+    };
+    for name in ["claude-sonnet-4-5-20250929", "claude-haiku-4-5", "claude-opus-4-1"] {
+        assert_eq!(of("anthropic", name).classes, [Class::Native, Class::Turn], "{name}");
+    }
+    for name in ["claude-opus-4-7", "claude-opus-5-5", "claude-sonnet-5"] {
+        let model = of("anthropic", name);
+        assert!(model.classes == [Class::Effort] && !model.efforts.is_empty(), "{name}");
+    }
+    assert_eq!(of("gemini", "gemini-2.5-flash").classes, [Class::Native]);
+    assert!(of("gemini", "gemini-2.5-pro").thinks_always);
+    assert_eq!(of("gemini", "gemini-3-pro-preview").classes, [Class::Effort]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
-use crate::backend::Backend;
+use crate::backend::fleet::{Beginning, Fleet};
 use crate::catalog::{Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route};
 use crate::chat::Request;
 use crate::estimate;
@@ -48,8 +48,8 @@ pub struct Parts {
     pub ledger: Ledger,
     /// Models and routes.
     pub catalog: Catalog,
-    /// Who serves each model; one for every model of the catalogue.
-    pub backends: BTreeMap<Arc<str>, Arc<dyn Backend>>,
+    /// Who serves each model; a fleet for every model of the catalogue.
+    pub fleets: BTreeMap<Arc<str>, Arc<Fleet>>,
     /// What has been learned about lengths and success.
     pub calibration: Calibration,
 }
@@ -172,6 +172,8 @@ impl Gateway {
             route: self.route_label(&considered.route.name),
             id,
             ticket,
+            beginning: Beginning::of(&considered.request),
+            priority: tenant.priority,
             request: considered.request,
             demand: considered.demand,
             market: considered.market,
@@ -188,7 +190,8 @@ impl Gateway {
 
     /// A place among those in flight.
     pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let retry_after = Duration::from_secs(1);
+        // Those who are refused together are not to come back together.
+        let retry_after = Duration::from_secs(1 + RequestId::new().seed() % 3);
         self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })
     }
 
@@ -203,15 +206,15 @@ impl Gateway {
         let mut market = Market::default();
         let needs = needs::of(&request);
         for model in &models {
-            let Some(backend) = self.parts.backends.get(&model.name) else { continue };
+            let Some(fleet) = self.parts.fleets.get(&model.name) else { continue };
             if !model.services.contains(&needs.service)
                 || !needs.capabilities.iter().all(|need| model.can(*need))
             {
                 // It will be refused, so its tokenizer need not read the prompt.
                 continue;
             }
-            prompts.insert(model.name.clone(), backend.prompt_tokens(&request));
-            market.models.insert(model.name.clone(), backend.conditions());
+            prompts.insert(model.name.clone(), fleet.prompt_tokens(&request));
+            market.models.insert(model.name.clone(), fleet.conditions());
         }
         let demand = estimate::estimate(&request, &prompts, &self.parts.calibration);
         Ok(Considered { request: Arc::new(request), route, demand, market, models })
@@ -253,7 +256,8 @@ impl Gateway {
             budget: &on.request.budget,
             needs: &needs::of(&on.request),
             choices: on.request.choices,
-        })?;
+        })
+        .map_err(|refusal| self.explained(refusal, &on.models))?;
         let offer = &plan.best;
         let expires = now + self.time(&on.request) + EXPIRY_MARGIN;
         let claim = Claim {
@@ -268,6 +272,20 @@ impl Gateway {
         };
         let reservation = self.parts.ledger.obtain(claim).await?;
         Ok((plan, reservation))
+    }
+
+    /// Where no model can be asked because all are left alone, until when that is so.
+    fn explained(&self, refusal: plan::Refusal, models: &[Arc<Model>]) -> Refusal {
+        let fleets = models.iter().filter_map(|model| self.parts.fleets.get(&model.name));
+        match (&refusal, fleets.filter_map(|fleet| fleet.rest()).min()) {
+            (plan::Refusal::Unhealthy, Some(retry_after)) => Refusal::Resting { retry_after },
+            _ => refusal.into(),
+        }
+    }
+
+    /// Brings the series up to date that tell of targets and of those who wait for them.
+    pub fn show_fleets(&self) {
+        self.parts.fleets.values().for_each(|fleet| fleet.show());
     }
 
     /// How long a request may take altogether.
@@ -314,6 +332,7 @@ fn limit_label(refusal: &Refusal) -> String {
         Refusal::UnknownModel(_) | Refusal::SeveralEmbedders(_) => "model".to_owned(),
         Refusal::TooManyChoices { .. } => "choices".to_owned(),
         Refusal::Overloaded { .. } | Refusal::Stopping => "flights".to_owned(),
+        Refusal::Resting { .. } => "targets".to_owned(),
         Refusal::Spent(_) | Refusal::Ledger(_) => "ledger".to_owned(),
         Refusal::Idempotency(_) => "idempotency".to_owned(),
         Refusal::Failed(failure) => failure.fault.word().to_owned(),

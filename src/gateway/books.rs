@@ -1,18 +1,28 @@
 //! One flight's money: what is set aside for it, and what was lost on offers that failed.
 
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
 use crate::catalog::{Offer, Spent, WorstCase};
+use crate::idempotency::Ticket;
 use crate::ledger::{Reservation, SettlementDetail};
 use crate::units::{Money, Tokens};
 
-use super::Settings;
+use super::admit::Parts;
+use super::flying::depart;
+use super::{Refusal, Settings};
 
 /// A reservation and what has become of it.
 pub(super) struct Books {
     reservation: Reservation,
     held: WorstCase,
+    /// Under whose limits it is.
+    model: Arc<str>,
     /// The caller's own limit for the request.
     cost_max: Option<Money>,
     lost: Lost,
+    departed: bool,
 }
 
 /// What offers took that were given up for the next one.
@@ -28,12 +38,37 @@ struct Lost {
 }
 
 impl Books {
-    pub(super) fn new(reservation: Reservation, held: WorstCase, cost_max: Option<Money>) -> Books {
-        Books { reservation, held, cost_max, lost: Lost::default() }
+    pub(super) fn new(reservation: Reservation, first: &Offer, cost_max: Option<Money>) -> Books {
+        let (held, model) = (first.worst, first.model.clone());
+        Books { reservation, held, model, cost_max, lost: Lost::default(), departed: false }
     }
 
-    /// Sets aside what another offer needs beside what was lost; false where that does not fit, and then nothing
-    /// has changed.
+    /// Makes durable, once, what must be before anything is sent.
+    pub(super) async fn depart(
+        &mut self,
+        parts: &Parts,
+        ticket: Option<&Ticket>,
+        deadline: Instant,
+    ) -> Result<(), Refusal> {
+        if !self.departed {
+            depart(parts, ticket, deadline, &mut self.reservation).await?;
+            self.departed = true;
+        }
+        Ok(())
+    }
+
+    /// True from when on something may have been sent.
+    pub(super) fn departed(&self) -> bool {
+        self.departed
+    }
+
+    /// Gives everything back: nothing was sent.
+    pub(super) fn void(self) {
+        drop(self.reservation.void());
+    }
+
+    /// Sets aside what another attempt needs beside what was lost; false where that does not fit, and then nothing
+    /// has changed. One that costs no more than the last, after one that cost nothing, needs no more.
     pub(super) async fn turn_to(&mut self, next: &Offer, cost: Money, spent: &[Spent]) -> bool {
         let lost = Lost {
             attempts: self.lost.attempts + u32::try_from(spent.len()).unwrap_or(u32::MAX),
@@ -51,9 +86,11 @@ impl Books {
             money: whole.money.saturating_sub(self.held.money),
             thinking: whole.thinking.saturating_sub(self.held.thinking),
         };
-        if self.reservation.extend(more, Some(&next.model)).await.is_err() {
+        let moves = self.model != next.model || more != WorstCase::default();
+        if moves && self.reservation.extend(more, Some(&next.model)).await.is_err() {
             return false;
         }
+        self.model = next.model.clone();
         self.held =
             WorstCase { money: self.held.money + more.money, thinking: self.held.thinking + more.thinking };
         self.lost = lost;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
-use crate::backend::{Embedded, Failure, Fault};
+use crate::backend::fleet::{Beginning, Fleet, Seat, Want};
+use crate::backend::{Embedded, Failure, Fault, Retry};
 use crate::catalog::{Billed, Model, Service, WorstCase};
 use crate::chat::{Embedding, Inputs};
 use crate::idempotency::Ticket;
@@ -14,7 +15,7 @@ use crate::metrics::OTHER;
 use crate::plan;
 use crate::prompt::bound;
 use crate::tenant::Tenant;
-use crate::units::{Money, RequestId, Tokens};
+use crate::units::{Money, Priority, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Gateway, Parts};
 use super::flying::depart;
@@ -48,6 +49,7 @@ struct Making {
     ticket: Option<Ticket>,
     bound: Tokens,
     reserved: Money,
+    priority: Priority,
     deadline: Instant,
 }
 
@@ -122,7 +124,9 @@ impl Gateway {
         };
         let reservation = self.parts.ledger.obtain(claim).await?;
         let (parts, ask, deadline) = (self.parts.clone(), Arc::new(ask), Instant::now() + time);
-        Ok((place, Making { parts, id, model, ask, ticket, bound, reserved: money, deadline }, reservation))
+        let priority = tenant.priority;
+        let making = Making { parts, id, model, ask, ticket, bound, reserved: money, priority, deadline };
+        Ok((place, making, reservation))
     }
 
     /// The one model that makes vectors under that name: those of different models do not compare, so there is no
@@ -152,18 +156,33 @@ fn check_context(model: &Model, inputs: &Inputs) -> Result<(), Refusal> {
 }
 
 impl Making {
-    /// Calls the backend and settles whatever happens.
+    /// Takes a place, calls the backend and settles whatever happens.
     async fn make(self, mut reservation: Reservation, mut answer: oneshot::Sender<Result<Vectors, Refusal>>) {
-        if let Err(refusal) = depart(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation).await
-        {
-            reservation.void();
-            let _ = answer.send(Err(refusal));
-            return;
-        }
+        let boarded = tokio::select! {
+            biased;
+            () = answer.closed() => None,
+            boarded = self.board() => Some(boarded),
+        };
+        let departed = match boarded {
+            None => Err(None),
+            Some(Err(failure)) => Err(Some(Refusal::Failed(failure))),
+            Some(Ok(seat)) => depart(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation)
+                .await
+                .map(|()| seat)
+                .map_err(Some),
+        };
+        let seat = match departed {
+            Ok(seat) => seat,
+            Err(refusal) => {
+                reservation.void();
+                drop(refusal.map(|refusal| answer.send(Err(refusal))));
+                return;
+            }
+        };
         let made = tokio::select! {
             biased;
             () = answer.closed() => None,
-            made = self.call() => Some(made),
+            made = self.attempt(seat) => Some(made),
         };
         let (prompt, outcome) = match &made {
             Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
@@ -190,11 +209,63 @@ impl Making {
         let _ = answer.send(made.map(|embedded| self.vectors(embedded, cost)).map_err(Refusal::Failed));
     }
 
-    async fn call(&self) -> Result<Embedded, Failure> {
-        let Some(backend) = self.parts.backends.get(&self.model.name) else {
-            return Err(Failure::new(Fault::Backend, "no backend serves it").unsent());
-        };
+    fn fleet(&self) -> Result<&Arc<Fleet>, Failure> {
+        let fleet = self.parts.fleets.get(&self.model.name);
+        fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().elsewhere())
+    }
+
+    /// There is no conversation, so it goes anywhere.
+    fn want(&self) -> Want {
+        let beginning = Beginning::anywhere(self.id.seed());
+        Want { beginning, calls: 1, priority: self.priority, deadline: self.deadline }
+    }
+
+    async fn board(&self) -> Result<Seat, Failure> {
+        self.fleet()?.board(self.want()).await
+    }
+
+    /// Calls, and calls again where nothing reached a model: what did is charged in full.
+    async fn attempt(&self, mut seat: Seat) -> Result<Embedded, Failure> {
+        let mut been = Vec::new();
+        loop {
+            been.push(seat.place());
+            let failure = match self.call(&seat).await {
+                Ok(embedded) => return Ok(embedded),
+                Err(failure) => failure,
+            };
+            drop(seat);
+            let helps = failure.unsent && failure.retry > Retry::Never && failure.fault != Fault::Caller;
+            if !helps {
+                return Err(failure);
+            }
+            match self.again(&been, &failure).await {
+                Some(next) => seat = next,
+                None => return Err(failure),
+            }
+        }
+    }
+
+    async fn again(&self, been: &[usize], failure: &Failure) -> Option<Seat> {
+        let (fleet, want) = (self.fleet().ok()?, self.want());
+        let tried = u32::try_from(been.len()).unwrap_or(u32::MAX);
+        if tried >= fleet.settings().retry.attempts_max {
+            return None;
+        }
+        let seat = match fleet.board_again(&want, been) {
+            None if failure.retry == Retry::Again => {
+                tokio::time::sleep(fleet.wait_again(tried, &want)?).await;
+                fleet.board_again(&want, &[])
+            }
+            seat => seat,
+        }?;
+        let labels = &[&*self.model.name, &**seat.target()];
+        self.parts.metrics.backends.retries.with_label_values(labels).inc();
+        Some(seat)
+    }
+
+    async fn call(&self, seat: &Seat) -> Result<Embedded, Failure> {
         let late = || Failure::new(Fault::Timeout, "the vectors did not come in time");
+        let backend = seat.backend();
         let call = tokio::time::timeout_at(self.deadline, backend.embed(self.ask.clone()));
         call.await.unwrap_or_else(|_| Err(late()))
     }

@@ -8,15 +8,17 @@ use futures_util::future::try_join_all;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::backend::{Failure, Fault};
+use crate::backend::Failure;
+use crate::backend::fleet::{Beginning, Seat};
 use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Spent};
 use crate::chat::{Finish, Request};
 use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
 use crate::idempotency::Ticket;
 use crate::ledger::{Reservation, SettlementDetail};
-use crate::units::{Money, RequestId, Tokens};
+use crate::units::{Money, Priority, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Parts};
+use super::attempts::Attempts;
 use super::books::Books;
 use super::demotions::Demotions;
 use super::observe::{self, Landed};
@@ -30,6 +32,8 @@ pub(super) struct Flying {
     pub(super) id: RequestId,
     pub(super) ticket: Option<Ticket>,
     pub(super) request: Arc<Request>,
+    pub(super) beginning: Beginning,
+    pub(super) priority: Priority,
     pub(super) demand: Demand,
     pub(super) market: Market,
     pub(super) plan: Plan,
@@ -38,7 +42,7 @@ pub(super) struct Flying {
 }
 
 /// How the run of one offer ended.
-enum Landing {
+pub(super) enum Landing {
     /// Every choice came to its end.
     Finished(Vec<Finish>),
     /// The backend failed.
@@ -60,49 +64,51 @@ impl Landing {
 
 impl Flying {
     /// Runs to the end and reports it. The reservation is resolved on every way out.
-    pub(super) async fn fly(self, mut reservation: Reservation, reports: mpsc::Sender<Report>) {
-        let departed = depart(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation).await;
-        if let Err(refusal) = departed {
-            tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
-            reservation.void();
-            observe::request(&self, "none", "refused");
-            let _ = reports.send(Report::Failed(refusal)).await;
-            return;
-        }
-        let mut books = Books::new(reservation, self.plan.best.worst, self.request.budget.cost);
-        let mut fallbacks = self.plan.fallbacks.iter();
-        let mut offer = &self.plan.best;
+    pub(super) async fn fly(self, reservation: Reservation, reports: mpsc::Sender<Report>) {
+        let mut books = Books::new(reservation, &self.plan.best, self.request.budget.cost);
+        let mut attempts = Attempts::at(&self);
+        let mut boarded = self.board(&mut attempts, &reports).await;
         loop {
-            let mut progress = self.prepare(offer);
-            let landing = self.run(offer, &mut progress, &books, &reports).await;
-            let next = match &landing {
-                Landing::Failed(failure) if may_fall_back(failure, &progress) => fallbacks.next(),
-                _ => None,
-            };
-            let lost = taken(&progress);
-            // What does not fit any more is not tried; the first failure stands.
-            match next {
-                Some(next) if books.turn_to(next, self.cost(offer, &lost), &lost).await => {
-                    self.give_up(offer, &landing);
-                    offer = next;
+            let mut progress = self.prepare(attempts.offer);
+            let landing = match boarded {
+                Ok(seat) => {
+                    let (ticket, deadline) = (self.ticket.as_ref(), self.deadline);
+                    if let Err(refusal) = books.depart(&self.parts, ticket, deadline).await {
+                        tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
+                        return self.stay(books, Some(refusal), &reports).await;
+                    }
+                    self.run(&seat, attempts.offer, &mut progress, &books, &reports).await
                 }
-                _ => return self.land(offer, landing, &progress, books, reports).await,
+                Err(landing) => {
+                    progress.clear();
+                    landing
+                }
+            };
+            match self.next(&mut attempts, (&landing, &progress), &mut books, &reports).await {
+                Some(next) => boarded = next,
+                None => return self.land(attempts.offer, landing, &progress, books, reports).await,
             }
         }
     }
 
-    /// Runs every choice of an offer at once, until all have ended, one has failed, or the caller is gone.
+    /// Nothing was sent: everything is given back.
+    async fn stay(&self, books: Books, refusal: Option<Refusal>, reports: &mpsc::Sender<Report>) {
+        books.void();
+        let Some(refusal) = refusal else { return observe::request(self, "none", "hung_up") };
+        observe::request(self, "none", "refused");
+        let _ = reports.send(Report::Failed(refusal)).await;
+    }
+
+    /// Runs every choice of an offer at once on one target, until all have ended, one has failed, or the caller is gone.
     async fn run(
         &self,
+        seat: &Seat,
         offer: &Offer,
         progress: &mut [Progress],
         books: &Books,
         reports: &mpsc::Sender<Report>,
     ) -> Landing {
-        let Some(backend) = self.parts.backends.get(&offer.model) else {
-            return Landing::Failed(Failure::new(Fault::Backend, "no backend serves it").unsent());
-        };
-        let _aloft = observe::Aloft::new(&self.parts.metrics, &offer.model);
+        let backend = seat.backend();
         let seed = self.request.sampling.seed.unwrap_or_else(|| self.id.seed());
         let jobs: Vec<Job> = (0..self.request.choices)
             .map(|index| Job {
@@ -179,29 +185,20 @@ impl Flying {
         self.demand.models.get(&offer.model).map_or(Tokens::ZERO, |demand| demand.prompt)
     }
 
-    fn cost(&self, offer: &Offer, spent: &[Spent]) -> Money {
+    pub(super) fn cost(&self, offer: &Offer, spent: &[Spent]) -> Money {
         let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else { return Money::ZERO };
         spent.iter().map(|spent| spent.cost(&tariff)).sum()
     }
 
-    /// The next offer is tried instead.
-    fn give_up(&self, offer: &Offer, landing: &Landing) {
-        if let Landing::Failed(failure) = landing {
-            tracing::warn!(request = %self.id, model = %offer.model, fault = failure.fault.word(), %failure, "fell back");
-        }
-        self.parts.metrics.requests.fallbacks.with_label_values(&[&*offer.model]).inc();
-        observe::backend(&self.parts.metrics, &offer.model, false);
-    }
-
-    /// What decided; after a fallback, that too.
+    /// What decided; after failures, that too.
     fn why(&self, offer: &Offer, attempts: u32) -> String {
-        let planned = &self.plan.why;
+        let (planned, best) = (&self.plan.why, &self.plan.best.model);
         match attempts {
+            _ if offer.model != *best => {
+                format!("{best} failed and {} took over; planned was: {planned}", offer.model)
+            }
             0 => planned.clone(),
-            _ => format!(
-                "{} failed and {} took over; planned was: {planned}",
-                self.plan.best.model, offer.model
-            ),
+            failed => format!("{planned}; {failed} failed before"),
         }
     }
 
@@ -230,6 +227,13 @@ impl Flying {
         books: Books,
         reports: mpsc::Sender<Report>,
     ) {
+        if !books.departed() {
+            let refusal = match landing {
+                Landing::Failed(failure) => Some(Refusal::Failed(failure)),
+                Landing::HungUp | Landing::Finished(_) => None,
+            };
+            return self.stay(books, refusal, &reports).await;
+        }
         let spent = taken(progress);
         let (attempts, given_up, reserved) = (books.attempts(), books.given_up(), books.reserved());
         let detail = detail(&spent, landing.word());
@@ -286,12 +290,6 @@ pub(super) async fn depart(
     reservation.dispatch().await.map_err(Refusal::Ledger)?;
     ticket.sent();
     Ok(())
-}
-
-/// Another offer may be tried while the caller has seen nothing and the fault is not the caller's.
-fn may_fall_back(failure: &Failure, progress: &[Progress]) -> bool {
-    let unseen = progress.iter().all(|choice| choice.first.is_none());
-    unseen && failure.fault != Fault::Caller
 }
 
 /// What each choice took.

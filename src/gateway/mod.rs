@@ -3,6 +3,7 @@
 
 mod about;
 mod admit;
+mod attempts;
 mod books;
 mod demotions;
 mod embedding;

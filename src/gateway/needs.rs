@@ -24,7 +24,9 @@ pub(super) fn of(request: &Request) -> Needs {
         Form::Chat => Service::Chat,
         Form::Text => Service::Completions,
     };
-    Needs { service, capabilities }
+    let choice = request.tool_choice.as_ref();
+    let forces_tools = choice.is_some_and(|choice| choice != "auto" && choice != "none");
+    Needs { service, capabilities, forces_tools }
 }
 
 /// A penalty of zero and an empty bias change nothing.

@@ -6,28 +6,6 @@ use crate::metrics::Metrics;
 
 use super::flying::Flying;
 
-/// Counts a model's requests in flight for as long as it lives.
-pub(super) struct Aloft(prometheus::IntGauge);
-
-impl Aloft {
-    pub(super) fn new(metrics: &Metrics, model: &str) -> Aloft {
-        let gauge = metrics.backends.queue_depth.with_label_values(&[model]);
-        gauge.inc();
-        Aloft(gauge)
-    }
-}
-
-impl Drop for Aloft {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
-
-/// Whether a model's backend worked.
-pub(super) fn backend(metrics: &Metrics, model: &str, works: bool) {
-    metrics.backends.state.with_label_values(&[model]).set(i64::from(works));
-}
-
 /// A request that was settled.
 pub(super) struct Landed<'a> {
     pub(super) offer: &'a Offer,
@@ -47,9 +25,6 @@ pub(super) fn request(flying: &Flying, model: &str, outcome: &str) {
 pub(super) fn landed(flying: &Flying, landed: &Landed) {
     let (metrics, model) = (&flying.parts.metrics, &*landed.offer.model);
     request(flying, model, landed.outcome);
-    if landed.outcome != "hung_up" {
-        backend(metrics, model, landed.outcome == "finished");
-    }
     metrics.requests.success_predicted.with_label_values(&[model]).observe(landed.offer.success.get());
     for (choice, spent) in landed.progress.iter().zip(landed.spent) {
         timing(flying, model, choice, spent);

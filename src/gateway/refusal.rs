@@ -42,6 +42,12 @@ pub enum Refusal {
         /// When to try again.
         retry_after: Duration,
     },
+    /// Everything that could serve it is left alone for a while.
+    #[error("every suitable model failed lately and is left alone for a moment; try again then")]
+    Resting {
+        /// When to try again.
+        retry_after: Duration,
+    },
     /// The backend failed before anything was delivered.
     #[error(transparent)]
     Failed(#[from] Failure),

@@ -6,10 +6,11 @@ use axum::http::{HeaderMap, HeaderName, header};
 
 use crate::tenant::{Keys, Tenant};
 
-use crate::units::Timestamp;
+use crate::units::{Priority, Timestamp};
 
 use super::error::Problem;
 
+const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Where callers put their keys.
@@ -24,7 +25,21 @@ const KEY_MAX: usize = 512;
 /// # Errors
 /// 401 where there is no such key, or two that differ.
 pub(super) fn tenant(keys: &Keys, headers: &HeaderMap) -> Result<Arc<Tenant>, Problem> {
-    keys.find(presented(headers)?, Timestamp::now()).ok_or_else(refused)
+    let tenant = keys.find(presented(headers)?, Timestamp::now()).ok_or_else(refused)?;
+    let priority = tenant.priority.lowered(priority(headers));
+    Ok(if priority == tenant.priority { tenant } else { Arc::new(Tenant { priority, ..(*tenant).clone() }) })
+}
+
+/// The urgency of `Priority` (RFC 9218): 0 is the most, 3 is usual, and whatever is less urgent than that is batch
+/// work. What cannot be read says nothing, as the standard wants it.
+fn priority(headers: &HeaderMap) -> Priority {
+    let stated = headers.get_all(PRIORITY).iter().filter_map(|value| value.to_str().ok());
+    let members = stated.flat_map(|text| text.split(','));
+    let urgency = members.filter_map(|member| member.trim().strip_prefix("u=")).next_back();
+    match urgency.and_then(|urgency| urgency.parse::<u8>().ok()) {
+        Some(4..=7) => Priority::Batch,
+        _ => Priority::Interactive,
+    }
 }
 
 /// Says the same whether there is no key or a bad one.
@@ -57,5 +72,27 @@ pub(super) fn presented(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
         [] => Ok(None),
         [key] if key.len() <= KEY_MAX => Ok(Some(key)),
         _ => Err(refused()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(values: &[&'static str], expected: Priority) {
+        let headers = values.iter().map(|value| (PRIORITY, axum::http::HeaderValue::from_static(value)));
+        assert_eq!(priority(&headers.collect()), expected, "{values:?}");
+    }
+
+    #[test]
+    fn what_is_less_urgent_than_usual_is_batch_work() {
+        for values in
+            [&[][..], &["u=0"], &["u=3, i"], &["i"], &["u=9"], &["soon"], &["u=-1"], &["u=6", "u=2"]]
+        {
+            check(values, Priority::Interactive);
+        }
+        for values in [&["u=4"][..], &["i, u=7"], &["u=1, u=5"], &["u=1", "u=6"]] {
+            check(values, Priority::Batch);
+        }
     }
 }

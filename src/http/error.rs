@@ -212,7 +212,9 @@ impl IntoResponse for Problem {
             (self.0.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
         let headers = response.headers_mut();
         if let Some(wait) = self.0.retry_after {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
+            // Rounded up: whoever comes back sooner comes in vain.
+            let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
         if self.0.final_word {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
@@ -242,7 +244,9 @@ impl From<Refusal> for Problem {
             Refusal::Idempotency(BeginError::Store(_)) => {
                 Problem::overloaded(message, Duration::from_secs(5))
             }
-            Refusal::Overloaded { retry_after } => Problem::overloaded(message, retry_after),
+            Refusal::Overloaded { retry_after } | Refusal::Resting { retry_after } => {
+                Problem::overloaded(message, retry_after)
+            }
             Refusal::Stopping => Problem::overloaded(message, Duration::from_secs(1)),
             Refusal::Failed(failure) => failure.into(),
         }

@@ -53,7 +53,12 @@ pub struct Money {
 #[derive(Debug)]
 pub struct Backends {
     pub queue_depth: IntGaugeVec,
+    pub in_flight: IntGaugeVec,
+    pub concurrency_limit: IntGaugeVec,
     pub state: IntGaugeVec,
+    pub trips: IntCounterVec,
+    pub retries: IntCounterVec,
+    pub sheds: IntCounterVec,
     pub engine_tokens: IntCounterVec,
 }
 
@@ -185,12 +190,38 @@ impl Money {
 
 impl Backends {
     pub(super) fn new(make: &Maker) -> Result<Backends, Error> {
+        let target = &["model", "target"];
         Ok(Backends {
-            queue_depth: make.numbers("queue_depth", "Requests in flight", &["model"])?,
+            queue_depth: make.numbers(
+                "queue_depth",
+                "Requests that wait for a place on a target",
+                &["model"],
+            )?,
+            in_flight: make.numbers("in_flight", "Calls under way", target)?,
+            concurrency_limit: make.numbers(
+                "concurrency_limit",
+                "Calls that may be under way at once",
+                target,
+            )?,
             state: make.numbers(
                 "backend_state",
-                "1 where the model's last call worked, else 0",
-                &["model"],
+                "1 where the target may be asked, 0 where it is left alone",
+                target,
+            )?,
+            trips: make.counts(
+                "backend_trips_total",
+                "How often a target was left alone from then on, by why",
+                &["model", "target", "cause"],
+            )?,
+            retries: make.counts(
+                "retries_total",
+                "Attempts after the first, by the target that got them",
+                target,
+            )?,
+            sheds: make.counts(
+                "sheds_total",
+                "Requests for which no place was found or waited for, by why",
+                &["model", "cause"],
             )?,
             engine_tokens: make.counts(
                 "engine_tokens_total",

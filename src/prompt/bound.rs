@@ -39,8 +39,9 @@ fn message(message: &Message) -> u64 {
         .iter()
         .map(|call| MESSAGE + bytes(&call.id) + bytes(&call.name) + spaced(&call.arguments))
         .sum();
+    let signed: u64 = message.signed.iter().map(|signed| bytes(&signed.block)).sum();
     let rest = [&message.thought, &message.tool_call_id, &message.name];
-    MESSAGE + content + calls + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()
+    MESSAGE + content + calls + signed + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()
 }
 
 fn part(part: &Part) -> u64 {

@@ -62,8 +62,10 @@ impl Format {
         now: Timestamp,
     ) -> Result<Vec<u32>, PromptError> {
         let mut messages: Value = request.messages.iter().map(message).collect();
+        let withheld = request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
         let mut tools = match request.tools.as_slice() {
             [] => Value::Null,
+            _ if withheld => Value::Null,
             tools => tools.iter().map(|tool| tool.declaration.clone()).collect(),
         };
         let mark = self.mark(&mut [&mut messages, &mut tools]);

@@ -140,8 +140,8 @@ impl Book {
         }
         for record in self.live() {
             let (account, access) = (record.account.clone(), record.access.clone());
-            let tenant =
-                Arc::new(Tenant { account, key: Some(record.hash), access, expires: record.expires });
+            let tenant = Tenant { access, expires: record.expires, ..Tenant::new(account, record.hash) };
+            let tenant = Arc::new(tenant);
             table.insert(Some(record.hash), record.expires, tenant.clone());
             for retired in &record.retired {
                 let until = record.expires.map_or(retired.until, |expires| expires.min(retired.until));

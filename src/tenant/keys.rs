@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use crate::units::{AccountId, Timestamp};
+use crate::units::{AccountId, Priority, Timestamp};
 
 use super::{Access, KeyHash, hash_key};
 
@@ -18,6 +18,8 @@ pub struct Tenant {
     pub access: Access,
     /// From when on its key is refused.
     pub expires: Option<Timestamp>,
+    /// Who goes first where requests wait; a request may say less.
+    pub priority: Priority,
 }
 
 /// All tenants, by their keys. Without any it is open: everybody is the anonymous tenant. Clones share it, and see
@@ -62,12 +64,13 @@ impl Tenant {
     /// The tenant that everybody is where no keys are configured; without limits.
     pub fn anonymous() -> Tenant {
         let (key, access, expires) = (None, Access::default(), None);
-        Tenant { account: AccountId::new("anonymous"), key, access, expires }
+        Tenant { account: AccountId::new("anonymous"), key, access, expires, priority: Priority::default() }
     }
 
     /// The owner of a key that may name everything and does not expire.
     pub fn new(account: AccountId, key: KeyHash) -> Tenant {
-        Tenant { account, key: Some(key), access: Access::default(), expires: None }
+        let priority = Priority::default();
+        Tenant { account, key: Some(key), access: Access::default(), expires: None, priority }
     }
 }
 

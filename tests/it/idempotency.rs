@@ -182,7 +182,7 @@ async fn malformed_keys_are_named() {
 
 #[tokio::test]
 async fn what_was_refused_before_it_cost_anything_may_be_asked_again() {
-    let overload = Failure::new(Fault::Overload, "full").unsent();
+    let overload = Failure::new(Fault::Overload, "full").unsent().elsewhere();
     let script = Arc::new(Scripted::in_turn(vec![Play::new().refuses(overload), thinker()]));
     let world =
         World::new(vec![(model("m", Class::Inline), script.clone())], vec![tenant("a", PLENTY)]).await;

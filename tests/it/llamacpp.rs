@@ -1,13 +1,18 @@
 //! A real llama.cpp server behind the gateway, with the embedded model's own file.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use stint::backend::Backend;
+use stint::backend::remote::{self, llamacpp, llamacpp::LlamaCpp};
+use stint::catalog::{Capability, Class, Model};
+use stint::units::Tokens;
 use tokio::time::timeout;
 
 use crate::harness::tools::{LlamaServer, held_out, lines, printed, tool};
-use crate::harness::{Folder, Process};
+use crate::harness::{Folder, Process, World, model};
 use crate::sdk::{NODE, PYTHON, check, keys};
 
 /// The file that is built into the binary.
@@ -122,6 +127,43 @@ async fn said(process: &Process, model: &str, problem: &Value, thinking: u64, st
         "overhead": budget["overhead_tokens"],
         "estimated": budget["estimated"],
     })
+}
+
+/// The same server behind the gateway in this process, with its budget held by itself and by us.
+async fn both(server: &LlamaServer) -> World {
+    let one = |class: Class| {
+        let client = remote::Settings { base_url: server.base.clone(), ..remote::Settings::default() };
+        let settings = llamacpp::Settings { client, ..llamacpp::Settings::default() };
+        let capabilities = vec![Capability::Tools];
+        let model = Model { context: Tokens(512), capabilities, ..model(class.word(), class) };
+        (model, Arc::new(LlamaCpp::new(settings).unwrap()) as Arc<dyn Backend>)
+    };
+    World::with(vec![one(Class::Native), one(Class::Continue)], Vec::new(), |_| ()).await
+}
+
+#[tokio::test]
+async fn a_budget_that_the_server_holds_itself_is_the_same_to_the_token() {
+    let server = LlamaServer::start(REASONER, &[]);
+    let world = both(&server).await;
+    for problem in ["12+30*4?", "7+8?"] {
+        for thinking in [0, 1, 2, 7, 8, 20, 26, 256] {
+            let said = async |class: Class| {
+                let body = json!({
+                    "model": class.word(),
+                    "messages": [{ "role": "user", "content": problem }],
+                    "temperature": 0,
+                    "budget": { "thinking_tokens": thinking },
+                });
+                let answer = world.ask("", &body).await.good();
+                assert_eq!(answer["budget"]["enforced"], class.word());
+                assert!(!answer["choices"][0]["message"]["content"].as_str().unwrap().is_empty());
+                let thought = answer["choices"][0]["message"]["reasoning_content"].clone();
+                (thought, answer["budget"]["thinking"]["used"].clone())
+            };
+            let (native, resumed) = (said(Class::Native).await, said(Class::Continue).await);
+            assert_eq!(native, resumed, "{problem} at {thinking}");
+        }
+    }
 }
 
 /// On a server that never ends a text, a thought that is never closed.

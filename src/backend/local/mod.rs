@@ -9,11 +9,13 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
 
+use super::calling;
 use super::pace::{Lap, Pace};
 use super::{Backend, Call, Failure, Fault, Generation, Part, Piece, Thought};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::engine::{self, Engine, EngineError, Job, Phases, Refused, Sampling, Thinking};
+use crate::prompt::calls::Syntax;
 use crate::prompt::{self, Format, PromptError};
 use crate::units::Tokens;
 
@@ -30,12 +32,20 @@ pub struct Settings {
     pub top_p: f32,
     /// Only the k likeliest tokens, where the caller does not say; 0 for all.
     pub top_k: u32,
+    /// How the model writes its tool calls, where it calls any.
+    pub tool_syntax: Option<Syntax>,
 }
 
 impl Default for Settings {
     /// What the Qwen3 family recommends for thinking.
     fn default() -> Settings {
-        Settings { hand_off: "\n</think>\n\n".to_owned(), temperature: 0.6, top_p: 0.95, top_k: 20 }
+        Settings {
+            hand_off: "\n</think>\n\n".to_owned(),
+            temperature: 0.6,
+            top_p: 0.95,
+            top_k: 20,
+            tool_syntax: None,
+        }
     }
 }
 
@@ -69,20 +79,17 @@ impl Local {
         }
         let tokens = self.engine.generate(job).map_err(|refused| refusal(&refused))?;
         let pieces = VecDeque::from([steps::prompt(prompt)]);
-        let flow =
-            Flow { tokens, steps: Steps::new(&self.format, prompt), pieces, lap, pace: self.pace.clone() };
-        Ok(Box::pin(stream::unfold(flow, |mut flow| async move {
+        let flow = Flow { tokens, steps: Steps::new(&self.format, prompt), pieces, lap };
+        let pieces = Box::pin(stream::unfold(flow, |mut flow| async move {
             let piece = flow.next().await?;
             Some((piece, flow))
-        })))
+        }));
+        Ok(calling::read(pieces, &call.request, self.settings.tool_syntax))
     }
 
     fn job(&self, call: &Call) -> Result<Job, Failure> {
         let request = &call.request;
-        if !request.tools.is_empty() {
-            let failure = Failure::new(Fault::Caller, "this model calls no tools");
-            return Err(failure.unsent().code("model_not_capable"));
-        }
+        calling::check(request, self.settings.tool_syntax)?;
         let (prompt, phases) = match &call.part {
             Part::Whole { solution, .. } if let Some(text) = request.raw() => self.raw(&text, *solution)?,
             Part::Whole { thinking, solution } => self.whole(request, *thinking, *solution)?,
@@ -175,15 +182,7 @@ const ENDS_MAX: usize = 8;
 
 impl Backend for Local {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move {
-            self.begin(&call).inspect_err(|failure| {
-                // A full queue is no sign of illness, and a caller's mistake is none either.
-                if failure.fault == Fault::Backend {
-                    self.pace.failed(failure);
-                }
-            })
-        }
-        .boxed()
+        async move { self.begin(&call) }.boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
@@ -220,7 +219,6 @@ struct Flow {
     steps: Steps,
     pieces: VecDeque<Piece>,
     lap: Lap,
-    pace: Pace,
 }
 
 impl Flow {
@@ -230,9 +228,7 @@ impl Flow {
                 engine::Event::Step(step) => self.pieces.extend(self.steps.step(step)),
                 engine::Event::Done(done) => self.pieces.extend(self.steps.done(done)),
                 engine::Event::Failed(error) => {
-                    let failure = failure(&error);
-                    self.pace.failed(&failure);
-                    return Some(Err(failure));
+                    return Some(Err(failure(&error)));
                 }
             }
         }
@@ -250,7 +246,8 @@ fn refusal(refused: &Refused) -> Failure {
         Refused::Stopped => (Fault::Backend, None),
     };
     let retry_after = (fault == Fault::Overload).then_some(Duration::from_secs(1));
-    Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent() }
+    // Its queue is full: whoever asks again at once finds it as full.
+    Failure { code, retry_after, ..Failure::new(fault, refused.to_string()).unsent().elsewhere() }
 }
 
 fn unspeakable(error: &PromptError) -> Failure {

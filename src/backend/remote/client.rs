@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url, redirect};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -18,13 +18,27 @@ use crate::backend::{Failure, Fault};
 /// How long the end of a stream may lag behind its last event.
 const RELEASE: Duration = Duration::from_millis(20);
 
+/// How the key is sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Auth {
+    /// As a bearer token.
+    #[default]
+    Bearer,
+    /// As it is, in a header of that name.
+    Header(&'static str),
+}
+
 /// How an upstream is reached.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Where the API begins, as OpenAI's SDKs want it: `https://api.example.com/v1`.
     pub base_url: String,
-    /// Sent as a bearer token.
+    /// Sent as `auth` says.
     pub api_key: Option<Secret>,
+    /// How the key is sent.
+    pub auth: Auth,
+    /// Sent with every request: a header's name, and what it says.
+    pub headers: Vec<(&'static str, String)>,
     /// The proxy to go through; the environment's is not looked at.
     pub proxy: Option<String>,
     /// Whether a connection is used again for the next request.
@@ -48,6 +62,8 @@ impl Default for Settings {
         Settings {
             base_url: String::new(),
             api_key: None,
+            auth: Auth::Bearer,
+            headers: Vec::new(),
             proxy: None,
             keep_alive: true,
             connect: Duration::from_secs(2),
@@ -69,6 +85,9 @@ pub enum SettingsError {
     /// The key has characters that no header may have.
     #[error("the API key of an upstream has characters that no header may have")]
     Key,
+    /// A header has a name or a value that none may have.
+    #[error("a header for an upstream has characters that no header may have")]
+    Header,
     /// The proxy is none.
     #[error("the proxy of an upstream is not a URL")]
     Proxy,
@@ -96,6 +115,8 @@ impl Client {
             .referer(false)
             .no_proxy()
             .connect_timeout(settings.connect)
+            // Whoever knows the money tries again, and nobody else.
+            .retry(reqwest::retry::never())
             .http2_max_header_list_size(32 << 10)
             .default_headers(headers(&settings)?);
         // Common servers close after 5 s; a connection of that age may be gone just as we send.
@@ -266,11 +287,21 @@ fn without_secret(failure: Failure, secret: Option<&Secret>) -> Failure {
 
 fn headers(settings: &Settings) -> Result<HeaderMap, SettingsError> {
     let mut headers = HeaderMap::new();
+    for (name, value) in &settings.headers {
+        let value = HeaderValue::try_from(value).map_err(|_| SettingsError::Header)?;
+        headers.insert(HeaderName::try_from(*name).map_err(|_| SettingsError::Header)?, value);
+    }
     if let Some(key) = &settings.api_key {
-        let value = HeaderValue::try_from(format!("Bearer {}", key.expose()));
-        let mut value = value.map_err(|_| SettingsError::Key)?;
+        let (name, value) = match settings.auth {
+            Auth::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose())),
+            Auth::Header(name) => {
+                let name = HeaderName::try_from(name).map_err(|_| SettingsError::Header)?;
+                (name, key.expose().to_owned())
+            }
+        };
+        let mut value = HeaderValue::try_from(value).map_err(|_| SettingsError::Key)?;
         value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        headers.insert(name, value);
     }
     Ok(headers)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::Reader;
+use super::{Provider, Reader};
 use crate::backend::{Call, Edge, Ending, Failure, Part, Piece, Thought, Usage};
 use crate::catalog::Class;
 use crate::chat::{Message, Part as ContentPart, Request, Role, Sampling, Signed, Tool, ToolCall};
@@ -30,6 +30,14 @@ pub(super) fn check(provider: &str, kind: &str, translate: impl Fn(&Value) -> Va
         seen += 1;
     }
     assert!(seen > 0, "there are no {kind} fixtures of {provider}");
+}
+
+/// What is sent for a call, or why nothing is.
+pub(super) fn sent(provider: &impl Provider, call: &Call) -> Value {
+    match provider.write(call) {
+        Ok(sent) => sent.body,
+        Err(failure) => json!({"refused": failure.for_caller(), "code": failure.code}),
+    }
 }
 
 /// What a reader makes of a list of events: objects, or texts such as `[DONE]`.
@@ -103,6 +111,7 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
     };
     let seed = fixture["call_seed"].as_u64().unwrap_or(7);
     let class = match part {
+        _ if fixture["class"] == "turn" => Class::Turn,
         Part::Whole { .. } => Class::Native,
         Part::Thought { .. } | Part::Solution { .. } => Class::Continue,
         Part::Total { .. } => Class::Effort,

@@ -2,18 +2,24 @@
 //!
 //! Each API is two pure translations (our call to its JSON, its events to our pieces) and a thin piece of I/O.
 
+pub mod anthropic;
+mod asked;
 mod client;
+pub mod gemini;
 #[cfg(test)]
 mod golden;
 pub mod llamacpp;
 pub mod openai;
 mod refusal;
+pub mod responses;
 mod secret;
 mod sse;
 #[cfg(test)]
 mod tests;
+mod uncounted;
 #[cfg(test)]
 mod upstream;
+pub mod vllm;
 mod wire;
 
 use std::borrow::Cow;
@@ -32,7 +38,7 @@ use crate::chat::{Embedding, Request};
 use crate::prompt;
 use crate::units::Tokens;
 
-pub use client::{Settings, SettingsError};
+pub use client::{Auth, Settings, SettingsError};
 pub use secret::Secret;
 pub use sse::Limits;
 
@@ -83,7 +89,7 @@ impl<P: Provider> Remote<P> {
         let sent = self.provider.write(&call).map_err(Failure::unsent)?;
         let lap = self.pace.start();
         let events = self.client.stream(&sent.path, &sent.body).await?;
-        Ok(generation(events, self.provider.reader(&call), lap, self.pace.clone(), VecDeque::new()))
+        Ok(generation(events, self.provider.reader(&call), lap, VecDeque::new()))
     }
 
     async fn vectors(&self, ask: &Embedding) -> Result<Embedded, Failure> {
@@ -111,11 +117,11 @@ fn embedded(mut answer: Value, wanted: usize) -> Result<Embedded, Failure> {
 
 impl<P: Provider> Backend for Remote<P> {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+        self.begin(call).boxed()
     }
 
     fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
-        async move { self.vectors(&ask).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+        async move { self.vectors(&ask).await }.boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
@@ -156,25 +162,15 @@ struct Flow<R> {
     reader: R,
     lap: Lap,
     pieces: VecDeque<Piece>,
-    pace: Pace,
     over: bool,
 }
 
 /// The pieces of a stream that has begun. `first` come before whatever the upstream says.
-fn generation<R: Reader>(
-    events: client::Events,
-    reader: R,
-    lap: Lap,
-    pace: Pace,
-    first: VecDeque<Piece>,
-) -> Generation {
-    let flow = Flow { events, reader, lap, pieces: first, pace, over: false };
+fn generation<R: Reader>(events: client::Events, reader: R, lap: Lap, first: VecDeque<Piece>) -> Generation {
+    let flow = Flow { events, reader, lap, pieces: first, over: false };
     Box::pin(stream::unfold(flow, |mut flow| async move {
         let piece = flow.next().await?;
-        if let Err(failure) = &piece {
-            flow.over = true;
-            flow.pace.failed(failure);
-        }
+        flow.over |= piece.is_err();
         Some((piece, flow))
     }))
 }

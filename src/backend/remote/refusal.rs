@@ -9,7 +9,7 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
-use crate::backend::{Failure, Fault};
+use crate::backend::{Failure, Fault, Retry};
 use crate::units::Timestamp;
 
 /// The most characters of an upstream's own words that are kept.
@@ -47,7 +47,7 @@ pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_aft
 /// An error event came inside a stream; a model was at work by then.
 pub(super) fn of_event(error: &Value) -> Failure {
     let said = Said::read(error);
-    let status = said.status.unwrap_or(500);
+    let status = said.status.or(said.usual_status()).unwrap_or(500);
     let failure = said.failure(status, &format!("the upstream's stream ended in an error {status}"));
     Failure { unsent: false, ..failure }
 }
@@ -85,7 +85,7 @@ pub(super) fn without_secret(failure: Failure, secret: &str) -> Failure {
 /// What an upstream says of an error, in any of the common shapes.
 struct Said {
     message: Option<String>,
-    /// Its `code` and `type`.
+    /// Its `code`, its `type`, and its `status` where that is a word.
     words: String,
     /// Its `code` or `status`, where that is a number.
     status: Option<u16>,
@@ -98,7 +98,7 @@ impl Said {
         let text = |member: &str| error.get(member).and_then(Value::as_str);
         let number = |member: &str| error.get(member).and_then(Value::as_u64);
         let message = error.as_str().or(text("message")).or(text("detail")).map(clean);
-        let words = format!("{} {}", text("code").unwrap_or_default(), text("type").unwrap_or_default());
+        let words = ["code", "type", "status"].map(|member| text(member).unwrap_or_default()).join(" ");
         let status = number("code").or(number("status")).and_then(|code| u16::try_from(code).ok());
         Said { message, words, status }
     }
@@ -109,14 +109,37 @@ impl Said {
         match status {
             // Some upstreams say 400 to a bad key, and 429 to an empty account.
             400..=499 if self.is_ours() => refused(Fault::Credential, ": it refuses our key or our account"),
+            // Some refuse what the caller wrote like that, which must not cost others the model.
+            403 if self.is_about_content() => self.refusal(&refused),
             401..=403 => refused(Fault::Credential, ""),
             429 => refused(Fault::Overload, ""),
             529 => failure(Fault::Overload, ""),
+            // Google says that of a model that has no room.
+            503 if self.words.contains("UNAVAILABLE") => failure(Fault::Overload, ""),
             408 => failure(Fault::Timeout, ""),
+            // Something else held it up for a moment, the official SDKs take it.
+            409 => refused(Fault::Backend, ""),
             400 | 413 | 422 => self.refusal(&refused),
-            300..=499 => refused(Fault::Backend, ""),
+            300..=499 => refused(Fault::Backend, "").elsewhere(),
             _ => failure(Fault::Backend, ""),
         }
+    }
+
+    /// The status that usually comes with what its words say, for errors inside a stream.
+    fn usual_status(&self) -> Option<u16> {
+        let known = [
+            ("overloaded_error", 529),
+            ("rate_limit", 429),
+            ("insufficient_quota", 429),
+            ("invalid_request_error", 400),
+            ("invalid_prompt", 400),
+            ("context_length_exceeded", 400),
+            ("authentication_error", 401),
+            ("billing_error", 402),
+            ("permission_error", 403),
+            ("timeout_error", 504),
+        ];
+        known.iter().find(|(word, _)| self.words.contains(word)).map(|(_, status)| *status)
     }
 
     /// Something is wrong with the request.
@@ -127,10 +150,20 @@ impl Said {
                 let failure = refused(Fault::Caller, ": the prompt is too long");
                 Failure { told, ..failure.code("context_length_exceeded") }
             }
-            _ if model => refused(Fault::Backend, ": it does not know the model"),
+            _ if model => refused(Fault::Backend, ": it does not know the model").elsewhere(),
             Some(words) => refused(Fault::Caller, ": it refuses the request").told(words),
-            None => refused(Fault::Backend, ""),
+            // Whose fault it was is not known; that it is refused everywhere is likely.
+            None => Failure { retry: Retry::Never, ..refused(Fault::Backend, "") },
         }
+    }
+
+    /// True where it is about what the caller wrote.
+    fn is_about_content(&self) -> bool {
+        let said =
+            format!("{} {}", self.words, self.message.as_deref().unwrap_or_default()).to_ascii_lowercase();
+        ["moderation", "flagged", "content_filter", "content policy", "content_policy"]
+            .iter()
+            .any(|word| said.contains(word))
     }
 
     /// True where it is about our key or our account.
@@ -138,7 +171,17 @@ impl Said {
         let words =
             ["insufficient_quota", "invalid_api_key", "authentication_error", "permission", "billing"];
         let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
-        words.iter().any(|word| self.words.contains(word)) || message.contains("api key")
+        // Only at the beginning: further on it may be quoted from a request that wants to look like that.
+        let beginnings = [
+            "your credit balance is too low",
+            "incorrect api key",
+            "invalid api key",
+            "missing api key",
+            "no api key",
+            "api key ",
+        ];
+        words.iter().any(|word| self.words.contains(word))
+            || beginnings.iter().any(|beginning| message.starts_with(beginning))
     }
 
     fn is_context(&self) -> bool {
@@ -147,6 +190,9 @@ impl Said {
         words.iter().any(|word| self.words.contains(word))
             || message.contains("maximum context length")
             || message.contains("prompt is too long")
+            || message.contains("exceed context limit")
+            || message.contains("exceeds the context window")
+            || message.contains("input token count")
     }
 
     /// True where the operator's model name is unknown there.
@@ -224,6 +270,7 @@ mod tests {
         let body = r#"{"error":{"message":"'tools' must not be empty","type":"invalid_request_error"}}"#;
         assert!(check(400, body, Fault::Caller, "'tools' must not be empty").unsent);
         check(422, r#"{"detail":"temperature too high"}"#, Fault::Caller, "temperature too high");
+        check(403, r#"{"error":"Input flagged: violence"}"#, Fault::Caller, "Input flagged: violence");
     }
 
     #[test]
@@ -244,6 +291,10 @@ mod tests {
         check(429, body, Fault::Credential, message);
         let body = r#"{"error":"Incorrect API key provided: sk-123. See https://x.ai/keys"}"#;
         check(400, body, Fault::Credential, &message.replace("429", "400"));
+        let body = r#"{"error":"API key not valid. Please pass a valid API key."}"#;
+        check(400, body, Fault::Credential, &message.replace("429", "400"));
+        let quoted = "there is no tool 'incorrect api key'";
+        check(400, &format!(r#"{{"error":"{quoted}"}}"#), Fault::Caller, quoted);
     }
 
     #[test]
@@ -290,6 +341,54 @@ mod tests {
     }
 
     #[test]
+    fn what_may_pass_by_itself_is_told_from_what_another_target_may_do_and_from_what_nobody_will() {
+        let check = |statuses: &[u16], body: &str, expected: Retry| {
+            for status in statuses {
+                let failure = of_status(*status, &HeaderMap::new(), body.as_bytes(), MOST);
+                assert_eq!(failure.retry, expected, "{status} {body}");
+            }
+        };
+        check(&[408, 409, 429, 500, 502, 503, 504, 529], "", Retry::Again);
+        check(&[307, 401, 402, 403, 404, 410, 451], "", Retry::Elsewhere);
+        check(&[429], r#"{"error":{"code":"insufficient_quota"}}"#, Retry::Elsewhere);
+        check(&[400], r#"{"error":{"code":"model_not_found"}}"#, Retry::Elsewhere);
+        check(&[400, 413, 422], r#"{"error":"no such word"}"#, Retry::Never);
+        check(&[400, 413, 422], "", Retry::Never);
+        check(&[403], r#"{"error":{"message":"Your input was flagged by moderation"}}"#, Retry::Never);
+    }
+
+    #[test]
+    fn anthropics_and_googles_refusals_are_understood() {
+        let of = |kind: &str, said: &str| {
+            format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{said}"}}}}"#)
+        };
+        let low = of("invalid_request_error", "Your credit balance is too low to access the API");
+        check(400, &low, Fault::Credential, "the upstream answered 400: it refuses our key or our account");
+        check(
+            402,
+            &of("billing_error", "x"),
+            Fault::Credential,
+            "the upstream answered 402: it refuses our key or our account",
+        );
+        check(529, &of("overloaded_error", "Overloaded"), Fault::Overload, "the upstream answered 529");
+        let long = "input length and `max_tokens` exceed context limit: 9 + 2 > 10";
+        let failure = check(400, &of("invalid_request_error", long), Fault::Caller, long);
+        assert_eq!(failure.code, Some("context_length_exceeded"));
+
+        let of = |code: u16, status: &str, said: &str| {
+            format!(r#"{{"error":{{"code":{code},"status":"{status}","message":"{said}"}}}}"#)
+        };
+        let long = "The input token count (9) exceeds the maximum number of tokens allowed (8).";
+        let failure = check(400, &of(400, "INVALID_ARGUMENT", long), Fault::Caller, long);
+        assert_eq!(failure.code, Some("context_length_exceeded"));
+        let key = of(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.");
+        check(400, &key, Fault::Credential, "the upstream answered 400: it refuses our key or our account");
+        check(429, &of(429, "RESOURCE_EXHAUSTED", "quota"), Fault::Overload, "the upstream answered 429");
+        check(503, &of(503, "UNAVAILABLE", "overloaded"), Fault::Overload, "the upstream answered 503");
+        check(403, &of(403, "PERMISSION_DENIED", "no"), Fault::Credential, "the upstream answered 403");
+    }
+
+    #[test]
     fn retry_after_is_read_in_every_form_and_clamped() {
         check_wait("retry-after", "2", Some(2_000));
         check_wait("retry-after", "0.5", Some(500));
@@ -305,6 +404,8 @@ mod tests {
     #[test]
     fn an_error_inside_a_stream_may_have_been_billed() {
         let failure = of_event(&serde_json::json!({"error": {"code": 429, "message": "slow down"}}));
+        assert_eq!((failure.fault, failure.unsent), (Fault::Overload, false));
+        let failure = of_event(&serde_json::json!({"type": "overloaded_error", "message": "Overloaded"}));
         assert_eq!((failure.fault, failure.unsent), (Fault::Overload, false));
         let failure = of_event(&serde_json::json!({"error": {"message": "boom", "type": "server_error"}}));
         assert_eq!((failure.fault, failure.unsent), (Fault::Backend, false));

@@ -12,7 +12,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    pub(super) fn expose(&self) -> &str {
+    pub(in crate::backend) fn expose(&self) -> &str {
         &self.0
     }
 }

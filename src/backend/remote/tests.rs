@@ -213,18 +213,6 @@ async fn hanging_up_hangs_up_on_the_upstream() {
     upstream.left().await;
 }
 
-#[tokio::test]
-async fn a_broken_upstream_is_left_alone_for_a_while() {
-    let broken = (0..3).map(|_| (CHAT, answer("500 Internal Server Error", "", ""))).collect();
-    let upstream = Upstream::start(broken).await;
-    let backend = openai(&upstream.address);
-    assert!(backend.conditions().healthy);
-    for _ in 0..3 {
-        run(&backend, total()).await.1.unwrap();
-    }
-    assert!(!backend.conditions().healthy);
-}
-
 const PROMPT: &str = "<|im_start|>user\n12+30*4?<|im_end|>\n<|im_start|>assistant\n<think>\n";
 const CLOSED: &str = "<|im_start|>user\n12+30*4?<|im_end|>\n<|im_start|>assistant\n<think>\n</think>\n\n";
 

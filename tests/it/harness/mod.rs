@@ -5,6 +5,8 @@ mod answer;
 #[path = "../../postgres/cluster.rs"]
 #[expect(dead_code, reason = "only the library's tests cut connections")]
 pub(crate) mod cluster;
+pub(crate) mod deployment;
+pub(crate) mod emulators;
 pub(crate) mod faultup;
 pub(crate) mod managed;
 mod process;
@@ -13,7 +15,8 @@ mod upstream;
 mod world;
 
 pub(crate) use answer::Answer;
+pub(crate) use deployment::{Deployment, Says};
 pub(crate) use managed::Managed;
 pub(crate) use process::{Folder, Process};
 pub(crate) use upstream::{Manner, Upstream};
-pub(crate) use world::{World, model, tenant};
+pub(crate) use world::{Served, World, model, tenant};

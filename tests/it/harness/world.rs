@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use serde_json::Value;
 use stint::backend::Backend;
+use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::Scripted;
 use stint::catalog::{self, Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
 use stint::config;
@@ -65,6 +66,28 @@ pub(crate) fn tenant(name: &str, nanos: u64) -> Caller {
     Caller { tenant: Tenant::new(account, key), terms }
 }
 
+/// A model and its targets, which are called `0`, `1` and so on.
+pub(crate) struct Served {
+    pub(crate) model: Model,
+    pub(crate) targets: Vec<Arc<dyn Backend>>,
+    pub(crate) resilience: fleet::Settings,
+}
+
+impl Served {
+    /// With the settings that hold where nothing is said.
+    pub(crate) fn by(model: Model, targets: Vec<Arc<dyn Backend>>) -> Served {
+        Served { model, targets, resilience: fleet::Settings::default() }
+    }
+
+    fn fleet(self, metrics: &Arc<Metrics>) -> (Arc<str>, Arc<Fleet>) {
+        let target =
+            |(place, backend): (usize, Arc<dyn Backend>)| Target { name: place.to_string().into(), backend };
+        let targets = self.targets.into_iter().enumerate().map(target).collect();
+        let name = self.model.name;
+        (name.clone(), Fleet::new(name, targets, metrics.clone(), self.resilience, 7))
+    }
+}
+
 /// The gateway and what stands around it.
 pub(crate) struct World {
     pub(crate) base: String,
@@ -72,6 +95,7 @@ pub(crate) struct World {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) answers: Arc<MemoryAnswers>,
     pub(crate) client: reqwest::Client,
+    gateway: Gateway,
     /// What the server serves, for callers of its futures.
     pub(crate) api: Router,
     tasks: Tasks,
@@ -111,6 +135,23 @@ impl World {
         remembered: idempotency::Settings,
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
+        let served = models.into_iter().map(|(model, backend)| Served::by(model, vec![backend])).collect();
+        World::of(journal, served, callers, remembered, adjust).await
+    }
+
+    /// Models with their targets, and nothing else out of the ordinary.
+    pub(crate) async fn fleets(served: Vec<Served>, callers: Vec<Caller>) -> World {
+        let journal = Arc::new(MemoryJournal::default());
+        World::of(journal, served, callers, idempotency::Settings::default(), |_| ()).await
+    }
+
+    async fn of(
+        journal: Arc<dyn Journal>,
+        served: Vec<Served>,
+        callers: Vec<Caller>,
+        remembered: idempotency::Settings,
+        adjust: impl FnOnce(&mut http::Settings),
+    ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
@@ -128,8 +169,8 @@ impl World {
             tasks: tasks.clone(),
             metrics: metrics.clone(),
             ledger: ledger.clone(),
-            catalog: catalog(&models),
-            backends: models.into_iter().map(|(model, backend)| (model.name, backend)).collect(),
+            catalog: catalog(&served),
+            fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
         });
         let answers = Arc::new(MemoryAnswers::default());
@@ -139,7 +180,7 @@ impl World {
         let mut http = http::Settings { listen, ..settings.http };
         adjust(&mut http);
         let refresh = Box::new(|| ());
-        let (settings, shared) = (http.clone(), metrics.clone());
+        let (settings, shared, inside) = (http.clone(), metrics.clone(), gateway.clone());
         let service = Service { settings, keys, gateway, idempotency, metrics: shared, refresh };
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());
@@ -147,7 +188,7 @@ impl World {
         let api = http::api(&Arc::new(service));
         tasks.spawn(server.serve(bound, api.clone()));
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        World { base, ledger, metrics, answers, client, api, tasks }
+        World { base, ledger, metrics, answers, client, gateway: inside, api, tasks }
     }
 
     /// One model, open to everybody.
@@ -187,6 +228,18 @@ impl World {
         self.ledger.totals().into_iter().find(|totals| totals.account == account).expect("a known account")
     }
 
+    /// How many requests wait for a place.
+    pub(crate) fn waiting(&self, model: &str) -> i64 {
+        self.gateway.show_fleets();
+        self.metrics.backends.queue_depth.with_label_values(&[model]).get()
+    }
+
+    /// How many calls are under way on a target.
+    pub(crate) fn in_flight(&self, model: &str, target: &str) -> i64 {
+        self.gateway.show_fleets();
+        self.metrics.backends.in_flight.with_label_values(&[model, target]).get()
+    }
+
     /// Waits until so many requests for a model are in flight or were refused.
     pub(crate) async fn decided(&self, model: &str, count: u64) {
         let refused = self.metrics.requests.total.with_label_values(&[model, "none", "refused"]);
@@ -219,7 +272,7 @@ struct Quiet;
 
 impl stint::ledger::Observer for Quiet {}
 
-fn catalog(models: &[(Model, Arc<dyn Backend>)]) -> Catalog {
+fn catalog(served: &[Served]) -> Catalog {
     let auto = Route {
         name: "auto".into(),
         models: Vec::new(),
@@ -228,6 +281,6 @@ fn catalog(models: &[(Model, Arc<dyn Backend>)]) -> Catalog {
         second: Money(0),
     };
     let models: BTreeMap<_, _> =
-        models.iter().map(|(model, _)| (model.name.clone(), Arc::new(model.clone()))).collect();
+        served.iter().map(|Served { model, .. }| (model.name.clone(), Arc::new(model.clone()))).collect();
     Catalog { models, routes: BTreeMap::from([("auto".into(), auto)]) }
 }

@@ -4,6 +4,9 @@
 //! its budget and resumed without being tokenized again (class `continue`). The chat template is rendered by
 //! the server, `/completion` does the rest; the prompt cache makes the second phase cheap.
 //!
+//! What needs no resuming goes to its chat endpoint: a budget that the server holds itself (class `native`), and with
+//! it tools.
+//!
 //! As everywhere on that server, a control token that a caller spells out in a message is taken for one.
 
 mod events;
@@ -18,12 +21,15 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::client::{self, Client};
-use super::{SettingsError, generation, wire};
+use super::openai::{self, ChatCompletions, Dialect};
+use super::{Remote, SettingsError, generation, no_words, wire};
+use crate::backend::calling;
 use crate::backend::pace::Pace;
 use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
-use crate::catalog::Conditions;
-use crate::chat::{Embedding, Request};
+use crate::catalog::{Class, Conditions};
+use crate::chat::{Embedding, Message, Request, Role};
 use crate::prompt;
+use crate::prompt::calls::Syntax;
 use crate::prompt::tags::Splitter;
 use crate::units::Tokens;
 
@@ -38,6 +44,8 @@ pub struct Settings {
     pub end_tag: String,
     /// What closes an unfinished thought: a sentence, if any, and the tag.
     pub hand_off: String,
+    /// How the model writes its tool calls, where they can be read out of its text.
+    pub tool_syntax: Option<Syntax>,
 }
 
 impl Default for Settings {
@@ -47,6 +55,7 @@ impl Default for Settings {
             start_tag: "<think>".to_owned(),
             end_tag: "</think>".to_owned(),
             hand_off: "\n</think>\n\n".to_owned(),
+            tool_syntax: None,
         }
     }
 }
@@ -58,6 +67,7 @@ pub struct LlamaCpp {
     settings: Settings,
     pace: Pace,
     vocabulary: OnceCell<Vocabulary>,
+    chat: OnceCell<Remote<ChatCompletions>>,
 }
 
 /// What the server's tokenizer says about our texts; asked once.
@@ -84,18 +94,24 @@ impl LlamaCpp {
         // what is sent there in that moment gets no answer.
         let client = client::Settings { keep_alive: false, ..settings.client.clone() };
         let client = Client::new(client)?;
-        Ok(LlamaCpp { client, settings, pace: Pace::default(), vocabulary: OnceCell::new() })
+        Ok(LlamaCpp {
+            client,
+            settings,
+            pace: Pace::default(),
+            vocabulary: OnceCell::new(),
+            chat: OnceCell::new(),
+        })
     }
 
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
-        if !call.request.tools.is_empty() {
-            let failure = Failure::new(Fault::Caller, "this model calls no tools while its thinking is held");
-            return Err(failure.unsent().code("model_not_capable"));
+        if let Some(text) = call.request.raw() {
+            return self.go_on(&call, &text).await;
         }
+        if call.class != Class::Continue {
+            return self.chat().await?.begin(call).await;
+        }
+        calling::check(&call.request, self.settings.tool_syntax)?;
         match &call.part {
-            Part::Solution { solution, .. } if let Some(text) = call.request.raw() => {
-                self.go_on(&call, &text, *solution).await
-            }
             Part::Thought { thinking, .. } => self.think(&call, *thinking).await,
             // A thought stops at its tag here, so no answer has begun.
             Part::Solution { thought, solution, .. } => self.solve(&call, thought, *solution).await,
@@ -105,6 +121,39 @@ impl LlamaCpp {
         }
     }
 
+    /// The chat endpoint. What the server counts and puts in itself is the template's, so that is asked for once.
+    async fn chat(&self) -> Result<&Remote<ChatCompletions>, Failure> {
+        let learn = || async {
+            let closing = self.vocabulary().await?.hand_off;
+            let opening = self.opening().await?;
+            let Settings { start_tag, end_tag, hand_off, .. } = self.settings.clone();
+            let dialect = Dialect::llamacpp();
+            let settings = openai::Settings {
+                dialect,
+                start_tag,
+                end_tag,
+                hand_off,
+                opening,
+                closing,
+                ..openai::Settings::default()
+            };
+            let (client, pace) = (self.client.clone(), self.pace.clone());
+            Ok(Remote { client, provider: ChatCompletions::new(settings), pace })
+        };
+        self.chat.get_or_try_init(learn).await
+    }
+
+    /// How many tokens the template puts behind the tag that begins a thought.
+    async fn opening(&self) -> Result<Tokens, Failure> {
+        let request = Request::new("", vec![Message::text(Role::User, "?")]);
+        let prompt = self.render(&request, true).await?;
+        if !request::opens(&self.settings, &prompt) {
+            return Ok(Tokens::ZERO);
+        }
+        let behind = &prompt[prompt.trim_end().len()..];
+        Ok(if behind.is_empty() { Tokens::ZERO } else { count(&self.tokenize(behind).await?) })
+    }
+
     async fn think(&self, call: &Call, thinking: Tokens) -> Result<Generation, Failure> {
         let lap = self.pace.start();
         let vocabulary = self.vocabulary().await?;
@@ -112,7 +161,7 @@ impl LlamaCpp {
         let body = request::thought(&self.settings, call, &prompt, thinking);
         let events = self.client.stream("completion", &body).await?;
         let reader = events::Reader::thought(vocabulary.end);
-        let pieces = generation(events, reader, lap, self.pace.clone(), VecDeque::new());
+        let pieces = generation(events, reader, lap, VecDeque::new());
         let client = self.client.clone();
         Ok(Box::pin(pieces.then(move |piece| whole(client.clone(), piece))))
     }
@@ -125,15 +174,22 @@ impl LlamaCpp {
         let events = self.client.stream("completion", &body).await?;
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         let reader = events::Reader::solution(self.splitter(vocabulary));
-        Ok(generation(events, reader, lap, self.pace.clone(), first.into_iter().collect()))
+        let pieces = generation(events, reader, lap, first.into_iter().collect());
+        Ok(calling::read(pieces, &call.request, self.settings.tool_syntax))
     }
 
     /// How a text goes on, without template or tags.
-    async fn go_on(&self, call: &Call, text: &str, solution: Tokens) -> Result<Generation, Failure> {
+    async fn go_on(&self, call: &Call, text: &str) -> Result<Generation, Failure> {
         let lap = self.pace.start();
+        let solution = match &call.part {
+            Part::Whole { solution, .. } | Part::Solution { solution, .. } => *solution,
+            Part::Thought { .. } | Part::Total { .. } => {
+                return Err(no_words("there is no thought in how a text goes on"));
+            }
+        };
         let body = request::solution(call, json!(text), solution, &[]);
         let events = self.client.stream("completion", &body).await?;
-        Ok(generation(events, events::Reader::solution(None), lap, self.pace.clone(), VecDeque::new()))
+        Ok(generation(events, events::Reader::solution(None), lap, VecDeque::new()))
     }
 
     /// What stands before the answer, and whether our hand-off is a part of it.
@@ -147,7 +203,8 @@ impl LlamaCpp {
             }
         }
         let prompt = request::opened(&self.settings, thinks);
-        Ok((request::resumed(&self.settings, &prompt, thought), !thought.closed))
+        let hand_off = request::hands_off(&self.settings, thought);
+        Ok((request::resumed(&self.settings, &prompt, thought), hand_off))
     }
 
     /// Tags that are banned stay out by themselves; what spells them then only speaks of them.
@@ -168,7 +225,7 @@ impl LlamaCpp {
             let hand_off = self.tokenize(&self.settings.hand_off).await?;
             let start = single(&self.tokenize(&self.settings.start_tag).await?);
             let end = single(&self.tokenize(&self.settings.end_tag).await?);
-            Ok(Vocabulary { hand_off: Tokens(hand_off.len().try_into().unwrap_or(u64::MAX)), start, end })
+            Ok(Vocabulary { hand_off: count(&hand_off), start, end })
         };
         self.vocabulary.get_or_try_init(learn).await
     }
@@ -199,6 +256,10 @@ async fn whole(client: Client, piece: Result<Piece, Failure>) -> Result<Piece, F
     }
 }
 
+fn count(ids: &[u32]) -> Tokens {
+    Tokens(ids.len().try_into().unwrap_or(u64::MAX))
+}
+
 fn single(ids: &[u32]) -> Option<u32> {
     match ids {
         [id] => Some(*id),
@@ -208,14 +269,14 @@ fn single(ids: &[u32]) -> Option<u32> {
 
 impl Backend for LlamaCpp {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        async move { self.begin(call).await.inspect_err(|failure| self.pace.failed(failure)) }.boxed()
+        self.begin(call).boxed()
     }
 
     fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
         async move {
             let body = wire::embedding(&ask, None);
             let answer = self.client.json("v1/embeddings", &body).await;
-            super::embedded(answer.inspect_err(|failure| self.pace.failed(failure))?, ask.inputs.len())
+            super::embedded(answer?, ask.inputs.len())
         }
         .boxed()
     }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Settings;
+use crate::backend::calling;
 use crate::backend::remote::wire::{decimal, messages};
 use crate::backend::{Call, Thought};
 use crate::chat::Request;
@@ -14,6 +15,9 @@ const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];
 /// What `/apply-template` renders.
 pub(super) fn template(request: &Request, thinking: bool) -> Value {
     let mut body = json!({"messages": messages(&request.messages, true)});
+    if calling::offers(request) {
+        body["tools"] = request.tools.iter().map(|tool| tool.declaration.clone()).collect();
+    }
     if !thinking {
         body["chat_template_kwargs"] = json!({"enable_thinking": false});
     }
@@ -25,20 +29,26 @@ pub(super) fn opens(settings: &Settings, prompt: &str) -> bool {
     prompt.trim_end().ends_with(&settings.start_tag)
 }
 
-/// The prompt, with a thought opened at its end.
+/// The prompt, with a thought opened at its end: on a line of its own where the hand-off closes it on one.
 pub(super) fn opened(settings: &Settings, mut prompt: String) -> String {
     if !opens(settings, &prompt) {
         prompt.push_str(&settings.start_tag);
-        prompt.push('\n');
+        prompt.push_str(if settings.hand_off.starts_with('\n') { "\n" } else { "" });
     }
     prompt
+}
+
+/// True where the hand-off stands behind a thought. One that begins with the tag does so behind every thought: in Harmony
+/// the answer is a message of its own.
+pub(super) fn hands_off(settings: &Settings, thought: &Thought) -> bool {
+    !thought.closed || settings.hand_off.starts_with(&settings.end_tag)
 }
 
 /// The prompt of the second phase: text and token ids mixed, so that nothing is tokenized otherwise than it
 /// was generated. Without ids it is one text, since the server takes a list of nothing but texts for as many
 /// prompts.
 pub(super) fn resumed(settings: &Settings, prompt: &str, thought: &Thought) -> Value {
-    let close = if thought.closed { &settings.end_tag } else { &settings.hand_off };
+    let close = if hands_off(settings, thought) { &settings.hand_off } else { &settings.end_tag };
     if thought.ids.is_empty() {
         return json!([prompt, &thought.text, close].concat());
     }

@@ -1,13 +1,17 @@
-//! OpenAI's chunks as our pieces.
+//! The chunks of a stream as our pieces.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::Settings;
+use super::chunk::{CallDelta, Choice, Chunk};
+use super::details::Details;
+use super::dialect::{Resume, ThoughtsBack};
+use super::usage::{Counter, Shown};
+use super::{Settings, request};
 use crate::backend::remote::refusal;
-use crate::backend::{Edge, Ending, Failure, Fault, Piece, Usage};
+use crate::backend::{Call, Edge, Ending, Failure, Fault, Part, Piece};
 use crate::chat::ToolCallDelta;
 use crate::prompt::tags::{Span, Splitter};
 use crate::units::Tokens;
@@ -16,98 +20,57 @@ use crate::units::Tokens;
 #[derive(Debug)]
 pub(super) struct Reader {
     splitter: Splitter,
+    /// True where a closed thought was gone on from in the content: what is taken for a thought there is none.
+    answers_only: bool,
     ending: Option<Ending>,
-    counts: Counts,
+    counter: Counter,
+    shown: Shown,
     /// The tool call that a piece without an index belongs to.
     call: Option<u32>,
-}
-
-/// What an upstream has said of its own counts. They only grow, so one that is smaller than what was said before is
-/// not believed.
-#[derive(Debug, Default)]
-pub(super) struct Counts(Option<Usage>);
-
-impl Counts {
-    /// The usage of an event, where it is news.
-    pub(super) fn read(&mut self, usage: &Value) -> Option<Usage> {
-        let number = |value: Option<&Value>| value.and_then(Value::as_u64).map(Tokens);
-        let prompt = number(usage.get("prompt_tokens"))?;
-        let completion = number(usage.get("completion_tokens"))?;
-        let cached = number(usage.pointer("/prompt_tokens_details/cached_tokens"));
-        let written = number(usage.pointer("/prompt_tokens_details/cache_write_tokens"));
-        let usage = Usage {
-            prompt,
-            cache_read: cached.or(number(usage.get("prompt_cache_hit_tokens"))).unwrap_or_default(),
-            cache_write: written.unwrap_or_default(),
-            completion,
-            thinking: number(usage.pointer("/completion_tokens_details/reasoning_tokens")),
-        };
-        let is_news = self.0.is_none_or(|last| completion >= last.completion && last != usage);
-        is_news.then(|| *self.0.insert(usage))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct Chunk {
-    #[serde(default)]
-    choices: Option<Vec<Choice>>,
-    /// Read leniently: a usage that makes no sense is no reason to lose the answer.
-    #[serde(default)]
-    usage: Value,
-    #[serde(default)]
-    error: Value,
-}
-
-#[derive(Debug, Deserialize)]
-struct Choice {
-    #[serde(default)]
-    index: u32,
-    #[serde(default)]
-    delta: Option<Delta>,
-    #[serde(default)]
-    finish_reason: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Delta {
-    content: Value,
-    refusal: Option<String>,
-    reasoning_content: Option<String>,
-    reasoning: Value,
-    tool_calls: Option<Vec<CallDelta>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct CallDelta {
-    #[serde(default)]
-    index: Option<u32>,
-    #[serde(default)]
-    id: Option<String>,
-    #[serde(default)]
-    function: Option<FunctionDelta>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct FunctionDelta {
-    name: Option<String>,
-    arguments: Option<String>,
+    details: Option<(Arc<str>, Details)>,
 }
 
 impl Reader {
-    pub(super) fn new(settings: &Settings) -> Reader {
-        let Settings { start_tag, end_tag, starts_in_thinking, .. } = settings;
-        let splitter = Splitter::new(start_tag.as_str(), end_tag.as_str(), *starts_in_thinking);
-        Reader { splitter, ending: None, counts: Counts::default(), call: None }
+    pub(super) fn new(settings: &Settings, call: &Call) -> Reader {
+        let Settings { start_tag, end_tag, dialect, .. } = settings;
+        let (start, end) = (start_tag.as_str(), end_tag.as_str());
+        let resumes = request::resumes(settings, call);
+        let thinks = match &call.part {
+            Part::Solution { .. } => false,
+            Part::Whole { thinking, .. } => *thinking > Tokens::ZERO,
+            Part::Thought { .. } | Part::Total { .. } => true,
+        };
+        let splitter = if resumes {
+            Splitter::after_thought(start, end)
+        } else {
+            Splitter::new(start, end, settings.starts_in_thinking && thinks)
+        };
+        let keeps = dialect.thoughts_back == ThoughtsBack::Details;
+        Reader {
+            splitter,
+            answers_only: resumes && dialect.resume == Resume::FinalMessage,
+            ending: None,
+            counter: Counter::default(),
+            shown: Shown::default(),
+            call: None,
+            details: keeps.then(|| (settings.name.clone(), Details::default())),
+        }
     }
 
     fn choice(&mut self, choice: Choice, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        let tokens = Tokens(choice.tokens());
         let delta = choice.delta.unwrap_or_default();
-        let thought = delta.reasoning_content.or_else(|| delta.reasoning.as_str().map(str::to_owned));
-        if let Some(text) = thought.filter(|text| !text.is_empty()) {
-            self.splitter.plain();
-            pieces.push_back(self::thought(text));
+        let text = delta.thought();
+        if !text.is_empty() {
+            if self.answers_only {
+                self.content(&Value::String(text), pieces);
+            } else {
+                self.splitter.plain();
+                pieces.push_back(thought(text));
+            }
+        }
+        if let Some((_, details)) = &mut self.details {
+            details.push(delta.reasoning_details);
         }
         self.content(&delta.content, pieces);
         if let Some(text) = delta.refusal.filter(|text| !text.is_empty()) {
@@ -116,6 +79,7 @@ impl Reader {
         for call in delta.tool_calls.into_iter().flatten() {
             pieces.push_back(Piece::ToolCall(self.tool_call(call)));
         }
+        count(tokens, pieces);
         if let Some(word) = choice.finish_reason {
             self.ending = Some(ending(&word)?);
         }
@@ -155,16 +119,31 @@ impl Reader {
         self.call = Some(index);
         let function = call.function.unwrap_or_default();
         let present = |text: &String| !text.is_empty();
-        ToolCallDelta {
-            index,
-            id: call.id.filter(present),
-            name: function.name.filter(present),
-            arguments: function.arguments.unwrap_or_default(),
+        let arguments = match function.arguments {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            object => object.to_string(),
+        };
+        ToolCallDelta { index, id: call.id.filter(present), name: function.name.filter(present), arguments }
+    }
+
+    /// Looks at what a chunk has brought, so that a count in the middle can be told apart.
+    fn look<'p>(&mut self, pieces: impl Iterator<Item = &'p Piece>) {
+        self.shown.thinks = false;
+        for piece in pieces {
+            match piece {
+                Piece::Thought { .. } => (self.shown.thinks, self.shown.thought) = (true, true),
+                Piece::Answer { .. } | Piece::ToolCall(_) => self.shown.answer = true,
+                _ => {}
+            }
         }
     }
 
     fn end(&mut self, ending: Ending, pieces: &mut VecDeque<Piece>) {
         pieces.extend(self.splitter.finish().into_iter().map(piece));
+        if let Some((model, details)) = &mut self.details {
+            pieces.extend(details.signed(model).map(Piece::Signed));
+        }
         pieces.push_back(Piece::End(ending));
     }
 }
@@ -179,15 +158,21 @@ impl crate::backend::remote::Reader for Reader {
         if data.is_empty() {
             return Ok(());
         }
-        let chunk: Chunk = serde_json::from_slice(data)
+        let Chunk { choices, usage, timings, error } = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
-        if !chunk.error.is_null() {
-            return Err(refusal::of_event(&chunk.error));
+        if !error.is_null() {
+            return Err(refusal::of_event(&error));
         }
-        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
-            self.choice(choice, pieces)?;
+        let mut new = VecDeque::new();
+        let mut inner = Value::Null;
+        for mut choice in choices.into_iter().flatten().filter(|choice| choice.index == 0) {
+            inner = choice.usage.take();
+            self.choice(choice, &mut new)?;
         }
-        pieces.extend(self.counts.read(&chunk.usage).map(Piece::Usage));
+        self.look(new.iter());
+        pieces.append(&mut new);
+        let usage = if usage.is_null() { &inner } else { &usage };
+        pieces.extend(self.counter.read(usage, &timings, self.shown).map(Piece::Usage));
         Ok(())
     }
 
@@ -196,6 +181,30 @@ impl crate::backend::remote::Reader for Reader {
         self.end(ending, pieces);
         Ok(())
     }
+}
+
+/// Shares a chunk's tokens among its texts by their length. Those that show nothing are tags, or the end of the text.
+fn count(tokens: Tokens, pieces: &mut VecDeque<Piece>) {
+    if tokens == Tokens::ZERO {
+        return;
+    }
+    let length = |piece: &Piece| match piece {
+        Piece::Thought { text, .. } | Piece::Answer { text, .. } => text.len() as u64,
+        Piece::ToolCall(call) => call.arguments.len() as u64,
+        _ => 0,
+    };
+    let all: u64 = pieces.iter().map(length).sum();
+    let (mut seen, mut given) = (0, 0);
+    for piece in pieces.iter_mut() {
+        seen += length(piece);
+        let share = (tokens.0 * seen).checked_div(all).unwrap_or(0).saturating_sub(given);
+        if let Piece::Thought { tokens, .. } | Piece::Answer { tokens, .. } = piece {
+            *tokens = Tokens(share);
+            given += share;
+        }
+    }
+    let rest = Tokens(tokens.0.saturating_sub(given));
+    pieces.extend((rest > Tokens::ZERO).then_some(Piece::Tag { tokens: rest, edge: Edge::Start }));
 }
 
 pub(super) fn ending(word: &str) -> Result<Ending, Failure> {

@@ -1,56 +1,84 @@
 //! OpenAI's chat completions, as OpenAI and most others serve them.
 //!
-//! Such an upstream has one limit for thought and answer and, at best, a word for how hard to think. So it
-//! makes whole answers only ([`Part::Total`]).
+//! What such an upstream can be asked for is its [`Dialect`]'s: whole answers always, a budget that it holds
+//! itself (`native`), a thought and then the rest of the turn (`continue`), or a thought and then a new turn
+//! without one (`turn`).
 
+mod chunk;
+pub(super) mod conversation;
+mod details;
+mod dialect;
 mod events;
+mod known;
 mod request;
+#[cfg(test)]
+mod tests;
 mod text;
+mod usage;
+
+use std::sync::Arc;
 
 use super::client;
-use super::{Provider, Reader, Remote, Sent, SettingsError, no_words, wire};
-use crate::backend::{Call, Failure, Part};
+use super::{Provider, Reader, Remote, Sent, SettingsError, wire};
+use crate::backend::{Call, Failure};
 use crate::chat::{Embedding, Form};
+use crate::prompt::calls::Syntax;
+use crate::units::Tokens;
 
-/// The member that limits everything written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LimitMember {
-    /// `max_completion_tokens`.
-    #[default]
-    MaxCompletionTokens,
-    /// `max_tokens`, which older servers know.
-    MaxTokens,
-}
+pub use dialect::{
+    BudgetMember, Dialect, EffortMember, LimitMember, Resume, Switch, ThoughtsBack, UsageMember, Word,
+};
+
+/// What asks for the answer in a new turn, behind the thought that was cut. `{thought}` stands for it.
+pub const TURN: &str = "Here is the reasoning so far, which was cut off:\n\n<reasoning>\n{thought}\n</reasoning>\n\n\
+                        Give the final answer now, from this reasoning and without any more of it.";
 
 /// How one model is spoken to.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// How the upstream is reached.
     pub client: client::Settings,
+    /// The name that callers use; what was signed under it is given back.
+    pub name: Arc<str>,
     /// What the upstream calls the model.
     pub model: String,
-    /// The member that limits everything written.
-    pub limit: LimitMember,
+    /// How the upstream is spoken to.
+    pub dialect: Dialect,
     /// The tag that begins a thought inside the content.
     pub start_tag: String,
     /// The tag that closes a thought inside the content.
     pub end_tag: String,
     /// True where the chat template opens the thought, so that the content shows only its end.
     pub starts_in_thinking: bool,
-    /// True where thoughts that the caller sends back are passed on (some want them back with tools).
-    pub thoughts_back: bool,
+    /// What closes a thought that was cut, where it is resumed: a sentence, if any, and the tag, which is left out where
+    /// the upstream writes it itself.
+    pub hand_off: String,
+    /// How the model writes its tool calls, where they can be read out of its raw text.
+    pub tool_syntax: Option<Syntax>,
+    /// What asks for the answer in a new turn, with `{thought}` in it.
+    pub turn: String,
+    /// How many tokens the template puts behind the tag that begins a thought. The upstream counts them as thought, so they
+    /// are added to a budget that it holds.
+    pub opening: Tokens,
+    /// How many tokens the upstream itself puts in where it closes a thought: they count against its limit.
+    pub closing: Tokens,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
             client: client::Settings::default(),
+            name: "".into(),
             model: String::new(),
-            limit: LimitMember::default(),
+            dialect: Dialect::default(),
             start_tag: "<think>".to_owned(),
             end_tag: "</think>".to_owned(),
             starts_in_thinking: false,
-            thoughts_back: false,
+            hand_off: "\n</think>\n\n".to_owned(),
+            tool_syntax: None,
+            turn: TURN.to_owned(),
+            opening: Tokens::ZERO,
+            closing: Tokens::ZERO,
         }
     }
 }
@@ -61,88 +89,37 @@ pub struct ChatCompletions {
     settings: Settings,
 }
 
+impl ChatCompletions {
+    /// How such a model is spoken to; `client` is not looked at.
+    pub(super) fn new(settings: Settings) -> ChatCompletions {
+        ChatCompletions { settings }
+    }
+}
+
 /// One model of an upstream that speaks OpenAI's chat completions.
 pub type OpenAi = Remote<ChatCompletions>;
 
 impl OpenAi {
     /// The model, not asked anything yet.
     pub fn new(settings: Settings) -> Result<OpenAi, SettingsError> {
-        Remote::over(settings.client.clone(), ChatCompletions { settings })
+        Remote::over(settings.client.clone(), ChatCompletions::new(settings))
     }
 }
 
 impl Provider for ChatCompletions {
     fn write(&self, call: &Call) -> Result<Sent, Failure> {
-        let Part::Total { effort, tokens } = &call.part else {
-            return Err(no_words("this model only makes whole answers"));
-        };
-        if let Some(text) = call.request.raw() {
-            let body = text::body(&self.settings.model, call, &text, *tokens);
-            return Ok(Sent { path: "completions".into(), body });
-        }
-        let body = request::body(&self.settings, call, effort.as_deref(), *tokens);
-        Ok(Sent { path: "chat/completions".into(), body })
+        request::write(&self.settings, call)
     }
 
     fn embed(&self, ask: &Embedding) -> Result<Sent, Failure> {
-        Ok(Sent { path: "embeddings".into(), body: wire::embedding(ask, Some(&self.settings.model)) })
+        let path = self.settings.dialect.beside("embeddings");
+        Ok(Sent { path: path.into(), body: wire::embedding(ask, Some(&self.settings.model)) })
     }
 
     fn reader(&self, call: &Call) -> Box<dyn Reader> {
         match call.request.form {
-            Form::Chat => Box::new(events::Reader::new(&self.settings)),
+            Form::Chat => Box::new(events::Reader::new(&self.settings, call)),
             Form::Text => Box::new(text::Reader::default()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::backend::remote::golden;
-    use crate::backend::{Backend, Fault};
-    use crate::units::Tokens;
-
-    fn settings(fixture: &Value) -> Settings {
-        let flag = |name: &str| fixture["settings"][name].as_bool().unwrap_or(false);
-        Settings {
-            model: "upstream-model".to_owned(),
-            limit: if flag("max_tokens") { LimitMember::MaxTokens } else { LimitMember::MaxCompletionTokens },
-            starts_in_thinking: flag("starts_in_thinking"),
-            thoughts_back: flag("thoughts_back"),
-            ..Settings::default()
-        }
-    }
-
-    #[test]
-    fn requests_are_written_as_the_fixtures_say() {
-        golden::check("openai", "request", |fixture| {
-            let provider = ChatCompletions { settings: settings(fixture) };
-            provider.write(&golden::call(fixture, golden::part(fixture))).unwrap().body
-        });
-    }
-
-    #[test]
-    fn streams_are_read_as_the_fixtures_say() {
-        golden::check("openai", "stream", |fixture| {
-            golden::pieces(events::Reader::new(&settings(fixture)), &fixture["events"])
-        });
-    }
-
-    #[tokio::test]
-    async fn a_part_that_it_cannot_make_is_refused_before_anything_is_sent() {
-        let settings = Settings {
-            client: client::Settings {
-                base_url: "http://127.0.0.1:9/v1".to_owned(),
-                ..client::Settings::default()
-            },
-            ..Settings::default()
-        };
-        let upstream = OpenAi::new(settings).unwrap();
-        let call = golden::call(&json!({}), Part::Thought { thinking: Tokens(1), solution: Tokens(8) });
-        let failure = upstream.generate(call).await.err().unwrap();
-        assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
     }
 }

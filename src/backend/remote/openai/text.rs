@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::events;
+use super::usage::{Counter, Shown};
 use crate::backend::remote::refusal;
 use crate::backend::remote::wire::decimal;
 use crate::backend::{Call, Ending, Failure, Fault, Piece};
@@ -40,7 +41,7 @@ pub(super) fn body(model: &str, call: &Call, text: &str, tokens: Tokens) -> Valu
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     ending: Option<Ending>,
-    counts: events::Counts,
+    counter: Counter,
 }
 
 #[derive(Debug, Deserialize)]
@@ -83,7 +84,7 @@ impl crate::backend::remote::Reader for Reader {
                 self.ending = Some(events::ending(&word)?);
             }
         }
-        pieces.extend(self.counts.read(&chunk.usage).map(Piece::Usage));
+        pieces.extend(self.counter.read(&chunk.usage, &Value::Null, Shown::default()).map(Piece::Usage));
         Ok(())
     }
 

@@ -1,0 +1,107 @@
+//! Which target a conversation goes to.
+//!
+//! Its home, where its prefix is likely to be in the cache, unless it would wait there much longer than elsewhere;
+//! else the better of two that are drawn.
+
+use std::borrow::Cow;
+
+use sha2::{Digest, Sha256};
+
+use crate::chat::{Part, Request, Role};
+
+use super::dice::{Dice, mixed};
+
+/// So much longer than elsewhere may a conversation wait at home.
+const HOME_FACTOR: f64 = 2.0;
+/// And so many seconds beside: reading a prompt again takes as long.
+const HOME_MARGIN: f64 = 0.25;
+
+/// Of each text so many bytes are looked at, at both ends: long instructions differ in the last lines, if anywhere.
+const END_BYTES: usize = 4 << 10;
+/// So many texts are looked at.
+const TEXTS_MAX: usize = 64;
+
+/// What tells conversations apart by how they begin: the instructions and the first turn of the user. Every turn of an
+/// episode has the same, and so have both phases of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beginning(u64);
+
+impl Beginning {
+    /// How a request's conversation begins.
+    pub fn of(request: &Request) -> Beginning {
+        let mut hash = Sha256::new();
+        let first = request.messages.iter().position(|message| message.role == Role::User);
+        let beginning = request.messages.iter().take(first.map_or(usize::MAX, |first| first + 1));
+        let texts =
+            beginning.flat_map(|message| message.content.iter().map(move |part| (message.role, part)));
+        for (role, part) in texts.take(TEXTS_MAX) {
+            add(&mut hash, role, part);
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        let mut first = [0; 8];
+        first.copy_from_slice(&digest[..8]);
+        Beginning(u64::from_le_bytes(first))
+    }
+
+    /// A request that continues nothing: any target is as good as another.
+    pub fn anywhere(seed: u64) -> Beginning {
+        Beginning(mixed(seed))
+    }
+
+    /// How well a target suits it: the highest wins, so that a target that comes or goes moves its own share of the
+    /// conversations alone (rendezvous hashing).
+    fn suits(self, target: u64) -> u64 {
+        mixed(self.0 ^ mixed(target))
+    }
+}
+
+fn add(hash: &mut Sha256, role: Role, part: &Part) {
+    let text = match part {
+        Part::Text(text) => Cow::Borrowed(text),
+        Part::Other(value) => Cow::Owned(value.to_string()),
+    };
+    let bytes = text.as_bytes();
+    hash.update(role.word());
+    hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
+    hash.update(&bytes[..bytes.len().min(END_BYTES)]);
+    hash.update(&bytes[bytes.len().saturating_sub(END_BYTES)..]);
+}
+
+/// A target that could be asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    /// Its place in the fleet.
+    pub(super) place: usize,
+    /// What its name comes to, for homes.
+    pub(super) name: u64,
+    /// How long one more call would wait there, in seconds.
+    pub(super) expected: f64,
+}
+
+/// The target to ask, among those that could be.
+pub(super) fn choose(candidates: &[Candidate], beginning: Beginning, dice: &mut Dice) -> Option<usize> {
+    let home = candidates.iter().max_by_key(|candidate| beginning.suits(candidate.name))?;
+    let others: Vec<&Candidate> =
+        candidates.iter().filter(|candidate| candidate.place != home.place).collect();
+    let Some(other) = better_of_two(&others, dice) else { return Some(home.place) };
+    let stays = home.expected <= other.expected * HOME_FACTOR + HOME_MARGIN;
+    Some(if stays { home.place } else { other.place })
+}
+
+fn better_of_two<'c>(candidates: &[&'c Candidate], dice: &mut Dice) -> Option<&'c Candidate> {
+    let first = dice.below(candidates.len());
+    let step = 1 + dice.below(candidates.len().saturating_sub(1));
+    let second = (first + step) % candidates.len().max(1);
+    let (one, other) = (candidates.get(first)?, candidates.get(second)?);
+    Some(if other.expected < one.expected { other } else { one })
+}
+
+/// A target's name as a number.
+pub(super) fn numbered(name: &str) -> u64 {
+    let digest: [u8; 32] = Sha256::digest(name).into();
+    digest[..8].iter().fold(0, |number, byte| (number << 8) | u64::from(*byte))
+}
+
+#[cfg(test)]
+#[path = "choice_tests.rs"]
+mod tests;

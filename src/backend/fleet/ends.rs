@@ -1,0 +1,66 @@
+//! How calls end, and what a fleet learns of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::backend::{Failure, Fault};
+
+use super::breaker::Harm;
+use super::roster::Fall;
+use super::seat::Probe;
+use super::{Cause, Fleet};
+
+impl Fleet {
+    /// A call got its first token.
+    pub(super) fn first(self: &Arc<Self>, place: usize, waited: Duration, hidden: bool) {
+        self.change(|roster, now| roster.first(place, waited, hidden, now));
+    }
+
+    /// A call came to a good end.
+    pub(super) fn succeeded(self: &Arc<Self>, place: usize, probe: &Probe) {
+        let probe = probe.take();
+        self.change(|roster, now| roster.succeeded(place, probe, now));
+    }
+
+    /// A call failed through no fault of its caller.
+    pub(super) fn failed(self: &Arc<Self>, place: usize, probe: &Probe, failure: &Failure) {
+        let fall = Fall {
+            harm: if failure.fault == Fault::Credential { Harm::Credential } else { Harm::Failed },
+            overloaded: matches!(failure.fault, Fault::Overload | Fault::Timeout),
+            retry_after: failure.retry_after,
+        };
+        if self.settings.concurrency.is_none() && failure.fault == Fault::Overload {
+            // It says itself when it is full: that is how it works, and no sign of illness.
+            return self.succeeded(place, probe);
+        }
+        let probe = probe.take();
+        if let Some(cause) = self.change(|roster, now| roster.failed(place, probe, fall, now)) {
+            self.announce(place, cause);
+        }
+    }
+
+    /// A request leaves its places.
+    pub(super) fn left(self: &Arc<Self>, place: usize, calls: u32, held: Duration, probing: bool) {
+        self.change(|roster, now| {
+            if probing {
+                roster.probe_lost(place, now);
+            }
+            roster.left(place, calls, held);
+        });
+    }
+
+    fn announce(&self, place: usize, cause: Cause) {
+        let (model, target) = (&*self.model, &**self.name(place));
+        self.metrics.backends.trips.with_label_values(&[model, target, cause.word()]).inc();
+        match cause {
+            Cause::Credential => tracing::error!(
+                model,
+                target,
+                "the upstream refuses our key or our account; it is left alone until that is mended"
+            ),
+            Cause::Failures | Cause::Rate => {
+                tracing::warn!(model, target, cause = cause.word(), "left alone for a while");
+            }
+        }
+    }
+}

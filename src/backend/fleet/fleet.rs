@@ -1,0 +1,185 @@
+//! The targets of one model, and seats on them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::backend::{Backend, Failure};
+use crate::catalog::Conditions;
+use crate::chat::Request;
+use crate::metrics::Metrics;
+use crate::units::{Priority, Tokens};
+
+use super::line::{Joined, News, Waiter, jittered, tell};
+use super::load::Load;
+use super::queue::Queue;
+use super::roster::{Answer, Need, Roster, Standing};
+use super::{Cause, Seat, Settings, Target, Want};
+
+/// The targets of one model.
+#[derive(Debug)]
+pub struct Fleet {
+    pub(super) model: Arc<str>,
+    targets: Vec<Target>,
+    pub(super) settings: Settings,
+    pub(super) metrics: Arc<Metrics>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) roster: Roster,
+    pub(super) queue: Queue<Waiter>,
+}
+
+impl Fleet {
+    /// The targets of a model, one at least. The seed decides what is left to chance.
+    pub fn new(
+        model: Arc<str>,
+        targets: Vec<Target>,
+        metrics: Arc<Metrics>,
+        settings: Settings,
+        seed: u64,
+    ) -> Arc<Fleet> {
+        assert!(!targets.is_empty(), "whoever declares a model says where it is served");
+        for target in &targets {
+            // A series that begins when it first rises hides that rise from an alert.
+            for cause in [Cause::Failures, Cause::Rate, Cause::Credential] {
+                metrics.backends.trips.with_label_values(&[&*model, &*target.name, cause.word()]);
+            }
+        }
+        let names = targets.iter().map(|target| &*target.name);
+        let roster = Roster::new(names, settings, seed, Instant::now());
+        let state = Mutex::new(State { roster, queue: Queue::new(settings.queue_max) });
+        Arc::new(Fleet { model, targets, settings, metrics, state })
+    }
+
+    /// How its targets are treated.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// An upper bound of the prompt's tokens.
+    pub fn prompt_tokens(&self, request: &Request) -> Tokens {
+        let bounds = self.targets.iter().map(|target| target.backend.prompt_tokens(request));
+        bounds.max().unwrap_or(Tokens::ZERO)
+    }
+
+    /// How fast the best of its targets is now, its queues included.
+    pub fn conditions(&self) -> Conditions {
+        let now = Instant::now();
+        let state = self.lock();
+        let soonest = state.roster.soonest(now);
+        let waiting = state.queue.calls_before(Priority::Batch);
+        let line = if waiting == 0 { 0.0 } else { state.roster.wait_behind(waiting, now) };
+        drop(state);
+        match soonest {
+            Some((place, published)) => {
+                let measured = self.targets[place].backend.conditions();
+                Conditions { queue: measured.queue + published + line, ..measured }
+            }
+            None => Conditions { healthy: false, ..self.targets[0].backend.conditions() },
+        }
+    }
+
+    /// How long until one of its targets may be asked again; nothing where one may be now.
+    pub fn rest(&self) -> Option<Duration> {
+        let mut state = self.lock();
+        let rest = state.roster.rest(Instant::now())?;
+        Some(jittered(rest, state.roster.chance() / 10.0))
+    }
+
+    /// Takes places on the best target; waits for them where all are taken.
+    ///
+    /// # Errors
+    /// At once where all targets are left alone, the queue is full or too long for the deadline; else when the time
+    /// has passed. Nothing was sent.
+    pub async fn board(self: &Arc<Self>, want: Want) -> Result<Seat, Failure> {
+        let now = Instant::now();
+        let until = want.deadline.min(now + self.settings.wait_max);
+        let mut news = News::new();
+        let answered = self.join(want, until, now, &mut news);
+        tell(news);
+        let answered = match answered? {
+            Joined::Seated(seat) => return Ok(seat),
+            Joined::InLine(answered) => answered,
+        };
+        match tokio::time::timeout_at(until, answered).await {
+            Ok(Ok(told)) => told,
+            _ => Err(self.shed("late", Duration::from_secs(1))),
+        }
+    }
+
+    /// Takes places for one more attempt, on a target that is none of these. Never waits: under pressure those who were
+    /// not tried yet go first. Nothing where there is none, or there were too many retries lately.
+    pub fn board_again(self: &Arc<Self>, want: &Want, not: &[usize]) -> Option<Seat> {
+        let need = Need { beginning: want.beginning, calls: want.calls, again: true, not };
+        let mut state = self.lock();
+        match state.roster.find(&need, Instant::now()) {
+            Answer::To { place, probe } => {
+                drop(state);
+                Some(Seat::new(self.clone(), place, want.calls, probe))
+            }
+            Answer::Full | Answer::Resting(_) | Answer::Spent => None,
+        }
+    }
+
+    /// How long to wait before a call is tried again on the same targets, after so many attempts; nothing where that
+    /// is too long, there were enough, or all targets failed too often to be waited for.
+    pub fn wait_again(&self, tried: u32, want: &Want) -> Option<Duration> {
+        let retry = &self.settings.retry;
+        if tried >= retry.attempts_max {
+            return None;
+        }
+        let now = Instant::now();
+        let mut state = self.lock();
+        let asked = state.roster.comes_back(now)?;
+        let wait = retry.wait(tried, asked, state.roster.chance())?;
+        (now + wait < want.deadline).then_some(wait)
+    }
+
+    /// Brings the series up to date that tell how its targets stand and how many wait.
+    pub fn show(&self) {
+        let (standings, waiting) = self.standing();
+        let (series, model) = (&self.metrics.backends, &*self.model);
+        series.queue_depth.with_label_values(&[model]).set(i64::try_from(waiting).unwrap_or(i64::MAX));
+        for (target, standing) in self.targets.iter().zip(standings) {
+            let labels = &[model, &*target.name];
+            series.state.with_label_values(labels).set(i64::from(standing.works));
+            series.in_flight.with_label_values(labels).set(i64::from(standing.calls));
+            if let Some(places) = standing.places {
+                series.concurrency_limit.with_label_values(labels).set(i64::from(places));
+            }
+        }
+    }
+
+    /// How every target stands, and how many requests wait.
+    pub fn standing(&self) -> (Vec<Standing>, usize) {
+        let mut state = self.lock();
+        state.queue.retain(|waiter| !waiter.tell.is_closed());
+        (state.roster.standing(Instant::now()), state.queue.len())
+    }
+
+    /// Notes what an engine says of its load.
+    pub(super) fn loaded(&self, place: usize, load: Load) {
+        self.lock().roster.loaded(place, load, Instant::now());
+    }
+
+    pub(super) fn name(&self, place: usize) -> &Arc<str> {
+        &self.targets[place].name
+    }
+
+    pub(super) fn backend(&self, place: usize) -> &dyn Backend {
+        &*self.targets[place].backend
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change is made whole between taking and letting go of the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[path = "fleet_tests.rs"]
+mod tests;

@@ -1,0 +1,273 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+
+use super::*;
+use crate::backend::fleet::{Beginning, BreakerSettings, ConcurrencySettings};
+use crate::backend::scripted::{Play, Scripted};
+use crate::backend::{Call, Fault, Part};
+use crate::catalog::Class;
+use crate::chat::{Message, Role};
+use crate::tasks::Tasks;
+
+fn request() -> Arc<Request> {
+    Arc::new(Request::new("m", vec![Message::text(Role::User, "Hello")]))
+}
+
+fn fleet(backends: &[Arc<Scripted>], settings: Settings) -> Arc<Fleet> {
+    let target = |(place, backend): (usize, &Arc<Scripted>)| Target {
+        name: format!("target {place}").into(),
+        backend: backend.clone(),
+    };
+    let targets = backends.iter().enumerate().map(target).collect();
+    Fleet::new("m".into(), targets, Arc::new(Metrics::new().unwrap()), settings, 7)
+}
+
+fn places(count: u32) -> Settings {
+    let concurrency = ConcurrencySettings { min: count, start: count, max: count, tolerance: 2.0 };
+    Settings { concurrency: Some(concurrency), ..Settings::default() }
+}
+
+fn want(priority: Priority, seconds: u64) -> Want {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    Want { beginning: Beginning::of(&request()), calls: 1, priority, deadline }
+}
+
+fn works() -> Arc<Scripted> {
+    Arc::new(Scripted::always(Play::new().answers("a b c").pauses(Duration::from_millis(100))))
+}
+
+fn fails(fault: Fault) -> Arc<Scripted> {
+    let failure = Failure::new(fault, "no");
+    Arc::new(Scripted::always(Play::new().refuses(failure)))
+}
+
+/// Makes one call to its end; true where it works.
+async fn call(seat: &Seat) -> bool {
+    let part = Part::Total { effort: None, tokens: Tokens(9) };
+    let backend = seat.backend();
+    let Ok(mut generation) =
+        backend.generate(Call { request: request(), class: Class::Effort, part, seed: 1 }).await
+    else {
+        return false;
+    };
+    while let Some(piece) = generation.next().await {
+        if piece.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+async fn refused(fleet: &Arc<Fleet>, want: Want) -> Failure {
+    let failure = fleet.board(want).await.expect_err("no seat");
+    assert_eq!((failure.fault, failure.unsent), (Fault::Overload, true));
+    failure
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_wait_for_places_and_interactive_ones_go_first() {
+    let (fleet, tasks) = (fleet(&[works()], places(1)), Tasks::default());
+    let seat = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    let (say, mut said) = tokio::sync::mpsc::channel(9);
+    for (priority, name) in
+        [(Priority::Batch, "b"), (Priority::Interactive, "i"), (Priority::Interactive, "j")]
+    {
+        let (fleet, say) = (fleet.clone(), say.clone());
+        tasks.spawn(async move {
+            let _seat = fleet.board(want(priority, 60)).await.unwrap();
+            say.send(name).await.unwrap();
+        });
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(fleet.standing().1, 3);
+    drop(seat);
+    assert_eq!([said.recv().await, said.recv().await, said.recv().await], [Some("i"), Some("j"), Some("b")]);
+    assert!(tasks.drain(Duration::from_secs(1)).await);
+    assert_eq!(fleet.standing().0[0].calls, 0);
+}
+
+// OV-03
+#[tokio::test(start_paused = true)]
+async fn who_waits_too_long_or_comes_to_a_full_queue_is_refused_with_a_time_to_come_back() {
+    let settings = Settings { queue_max: 1, wait_max: Duration::from_secs(10), ..places(1) };
+    let fleet = fleet(&[works()], settings);
+    let _seat = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    let began = Instant::now();
+    let (waits, full) = tokio::join!(refused(&fleet, want(Priority::Interactive, 3)), async {
+        tokio::task::yield_now().await;
+        refused(&fleet, want(Priority::Interactive, 60)).await
+    });
+    assert_eq!(began.elapsed(), Duration::from_secs(3), "its own deadline");
+    assert!(waits.retry_after.is_some());
+    let back = full.retry_after.unwrap();
+    assert!(back >= Duration::from_secs(1) && back <= Duration::from_secs(2), "{back:?}");
+    refused(&fleet, want(Priority::Interactive, 60)).await;
+    assert_eq!(began.elapsed(), Duration::from_secs(13), "the longest wait");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_line_is_longer_than_the_deadline_nobody_joins_it() {
+    let fleet = fleet(&[works()], places(1));
+    let seat = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    tokio::time::advance(Duration::from_secs(20)).await;
+    drop(seat);
+    let _seat = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    let began = Instant::now();
+    let hopeless = refused(&fleet, want(Priority::Interactive, 15)).await;
+    assert_eq!(began.elapsed(), Duration::ZERO, "at once");
+    assert!(hopeless.retry_after.unwrap() >= Duration::from_secs(20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_given_to_somebody_who_left_is_given_to_the_next() {
+    let (fleet, tasks) = (fleet(&[works()], places(1)), Tasks::default());
+    let seat = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    {
+        let left = fleet.board(want(Priority::Interactive, 60));
+        tokio::pin!(left);
+        assert!(futures_util::poll!(&mut left).is_pending());
+    }
+    let stays = fleet.clone();
+    tasks.spawn(async move { drop(stays.board(want(Priority::Interactive, 60)).await.unwrap()) });
+    tokio::task::yield_now().await;
+    drop(seat);
+    assert!(tasks.drain(Duration::from_secs(1)).await);
+    assert_eq!((fleet.standing().0[0].calls, fleet.standing().1), (0, 0));
+}
+
+// UP-15
+#[tokio::test(start_paused = true)]
+async fn once_every_target_is_left_alone_nobody_waits_and_those_who_do_are_told() {
+    let (fleet, tasks) = (fleet(&[fails(Fault::Backend)], places(1)), Tasks::default());
+    for _ in 0..4 {
+        assert!(!call(&fleet.board(want(Priority::Interactive, 60)).await.unwrap()).await);
+    }
+    let seat = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    let waiting = fleet.clone();
+    tasks.spawn(async move { drop(refused(&waiting, want(Priority::Interactive, 60)).await) });
+    tokio::task::yield_now().await;
+    let began = Instant::now();
+    assert!(!call(&seat).await);
+    assert!(tasks.drain(Duration::from_secs(1)).await);
+    let failure = refused(&fleet, want(Priority::Interactive, 60)).await;
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    let rest = BreakerSettings::default().rest_min;
+    let back = failure.retry_after.unwrap();
+    assert!(back >= rest && back <= rest.mul_f64(1.4), "{back:?}");
+    assert!(!fleet.conditions().healthy);
+    let trips = fleet.metrics.backends.trips.with_label_values(&["m", "target 0", "failures"]);
+    assert_eq!(trips.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_whose_caller_leaves_lets_the_next_one_find_out() {
+    let plays = (0..5).map(|_| Play::new().refuses(Failure::new(Fault::Backend, "no")));
+    let plays = plays.chain([Play::new().answers("a").pauses(Duration::from_secs(1))]).collect();
+    let fleet = fleet(&[Arc::new(Scripted::in_turn(plays))], Settings::default());
+    for _ in 0..5 {
+        assert!(!call(&fleet.board(want(Priority::Interactive, 60)).await.unwrap()).await);
+    }
+    tokio::time::advance(Duration::from_secs(3)).await;
+    let probe = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    refused(&fleet, want(Priority::Interactive, 60)).await;
+    drop(probe);
+    let probe = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    assert!(call(&probe).await);
+    let (one, other) =
+        (fleet.board(want(Priority::Interactive, 60)), fleet.board(want(Priority::Interactive, 60)));
+    let seats = tokio::join!(one, other);
+    assert!(seats.0.is_ok() && seats.1.is_ok(), "it works again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_callers_fault_says_nothing_of_the_target_and_neither_does_one_who_leaves_early() {
+    let fleet = fleet(&[fails(Fault::Caller)], Settings::default());
+    for _ in 0..20 {
+        assert!(!call(&fleet.board(want(Priority::Interactive, 60)).await.unwrap()).await);
+    }
+    assert!(fleet.conditions().healthy);
+    let slow = self::fleet(&[works()], Settings::default());
+    for _ in 0..20 {
+        let seat = slow.board(want(Priority::Interactive, 60)).await.unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(50), call(&seat)).await.is_err());
+    }
+    assert!(slow.conditions().healthy);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_shows_in_the_conditions() {
+    let (fleet, tasks) = (fleet(&[works()], places(1)), Tasks::default());
+    let seat = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    tokio::time::advance(Duration::from_secs(2)).await;
+    drop(seat);
+    assert!(fleet.conditions().queue < 1e-9);
+    let seat = fleet.board(want(Priority::Interactive, 60)).await.unwrap();
+    for _ in 0..3 {
+        let waiting = fleet.clone();
+        tasks.spawn(async move { drop(waiting.board(want(Priority::Interactive, 60)).await) });
+    }
+    tokio::task::yield_now().await;
+    assert!((fleet.conditions().queue - 6.0).abs() < 1e-9, "{:?}", fleet.conditions());
+    drop(seat);
+    assert!(tasks.drain(Duration::from_secs(1)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_wait_as_long_as_the_targets_rest_but_not_too_long() {
+    let failure = |seconds| Failure {
+        retry_after: Some(Duration::from_secs(seconds)),
+        ..Failure::new(Fault::Overload, "busy")
+    };
+    let plays = [3, 30].map(|seconds| Play::new().refuses(failure(seconds)));
+    let fleet = fleet(&[Arc::new(Scripted::in_turn(plays.to_vec()))], Settings::default());
+    let want = want(Priority::Interactive, 60);
+    let seat = fleet.board(want).await.unwrap();
+    assert!(!call(&seat).await);
+    drop(seat);
+    assert!(fleet.board_again(&want, &[]).is_none(), "it wants to be left alone");
+    let wait = fleet.wait_again(1, &want).unwrap();
+    assert!(wait >= Duration::from_secs(3) && wait <= Duration::from_millis(3_200), "{wait:?}");
+    assert_eq!(fleet.wait_again(3, &want), None, "three attempts are enough");
+    tokio::time::advance(wait).await;
+    let seat = fleet.board_again(&want, &[]).unwrap();
+    assert!(!call(&seat).await);
+    assert_eq!(fleet.wait_again(2, &want), None, "half a minute is too long");
+}
+
+// OV-02
+#[tokio::test(start_paused = true)]
+async fn a_target_that_becomes_slow_gets_fewer_calls_and_more_again_when_it_recovers() {
+    let slow = Arc::new(AtomicBool::new(false));
+    let now = slow.clone();
+    let target = Arc::new(Scripted::each(move |_, _| {
+        let millis = if now.load(Ordering::Relaxed) { 1_000 } else { 25 };
+        Play::new().answers("a").pauses(Duration::from_millis(millis))
+    }));
+    let concurrency = ConcurrencySettings { min: 4, start: 32, max: 64, tolerance: 2.0 };
+    let fleet = fleet(&[target], Settings { concurrency: Some(concurrency), ..Settings::default() });
+    let tasks = Tasks::default();
+    for _ in 0..80 {
+        let (fleet, stopping) = (fleet.clone(), tasks.clone());
+        tasks.spawn(async move {
+            while !stopping.is_stopping() {
+                if let Ok(seat) = fleet.board(want(Priority::Interactive, 60)).await {
+                    call(&seat).await;
+                }
+            }
+        });
+    }
+    let places = || fleet.standing().0[0].places.unwrap();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(places(), 64);
+    slow.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(places() <= 32, "{} after 5 s", places());
+    slow.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(places(), 64, "30 s later");
+    tasks.stop();
+    assert!(tasks.drain(Duration::from_secs(60)).await);
+}

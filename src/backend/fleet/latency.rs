@@ -1,0 +1,67 @@
+//! How long a target takes to its first token: a moving average that believes bad news at once and good news slowly.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How fast old measurements are forgotten, in seconds.
+const MEMORY: f64 = 10.0;
+
+/// What each call under way adds at least, in seconds: before anything is measured, and for a target so quick that its
+/// time says nothing of its queue.
+const CALL_MIN: f64 = 0.01;
+
+/// One target's time to the first token.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Latency {
+    seconds: f64,
+    at: Option<Instant>,
+}
+
+impl Latency {
+    /// Takes a measurement. A longer one counts whole; a shorter one by the time since the last.
+    pub(super) fn measured(&mut self, waited: Duration, now: Instant) {
+        let newest = waited.as_secs_f64();
+        self.seconds = match self.at {
+            Some(at) if newest < self.seconds => {
+                let kept = kept(at, now);
+                self.seconds * kept + newest * (1.0 - kept)
+            }
+            _ => newest,
+        };
+        self.at = Some(now);
+    }
+
+    /// How long one more call waits for its first token behind so many others, in seconds. One that was not measured
+    /// for long is thought of better and better, so that it is tried again.
+    pub(super) fn expected(&self, others: u32, now: Instant) -> f64 {
+        let alone = self.at.map_or(0.0, |at| self.seconds * kept(at, now));
+        alone + f64::from(others) * alone.max(CALL_MIN)
+    }
+}
+
+fn kept(at: Instant, now: Instant) -> f64 {
+    (-now.saturating_duration_since(at).as_secs_f64() / MEMORY).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_news_counts_at_once_good_news_by_and_by_and_old_news_fades() {
+        let now = Instant::now();
+        let after = |seconds| now + Duration::from_secs(seconds);
+        let mut latency = Latency::default();
+        assert!(latency.expected(0, now) < 1e-9, "not measured yet: it is tried");
+        assert!((latency.expected(9, now) - 0.09).abs() < 1e-9, "but not by everybody at once");
+        latency.measured(Duration::from_millis(100), now);
+        latency.measured(Duration::from_millis(900), now);
+        assert!((latency.expected(0, now) - 0.9).abs() < 1e-9);
+        assert!((latency.expected(2, now) - 2.7).abs() < 1e-9);
+        latency.measured(Duration::from_millis(100), after(10));
+        let part = (-1.0_f64).exp();
+        assert!((latency.expected(0, after(10)) - (0.9 * part + 0.1 * (1.0 - part))).abs() < 1e-9);
+        assert!(latency.expected(0, after(100)) < 0.001);
+    }
+}

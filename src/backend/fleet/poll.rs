@@ -1,0 +1,83 @@
+//! Asks engines for their load, again and again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Client, redirect};
+
+use crate::backend::remote::Secret;
+use crate::tasks::Tasks;
+
+use super::{Fleet, Load};
+
+/// How long an engine may take to say it, connection included.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The largest page that is read.
+const PAGE_MAX: usize = 4 << 20;
+
+/// Where an engine publishes its load.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// Its address, like `http://127.0.0.1:8000/metrics`.
+    pub url: String,
+    /// Sent as a bearer token, as to the engine itself; nothing where the page is elsewhere.
+    pub api_key: Option<Secret>,
+}
+
+/// Asks for the load of one of a fleet's targets until shutdown, and tells the fleet.
+///
+/// # Errors
+/// When no HTTP client can be made.
+pub fn poll(tasks: &Tasks, fleet: Arc<Fleet>, place: usize, page: Page) -> Result<(), reqwest::Error> {
+    let client = Client::builder()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .no_proxy()
+        .timeout(PATIENCE)
+        .build()?;
+    let stopping = tasks.stopping();
+    tasks.spawn(async move {
+        tokio::pin!(stopping);
+        let mut speaks = true;
+        loop {
+            let load = ask(&client, &page).await;
+            if speaks != load.is_some() {
+                speaks = load.is_some();
+                tell(fleet.name(place), speaks);
+            }
+            if let Some(load) = load {
+                fleet.loaded(place, load);
+            }
+            tokio::select! {
+                () = &mut stopping => return,
+                () = tokio::time::sleep(fleet.settings().load_every) => {}
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Said once when it changes, and not with the address in it.
+fn tell(target: &str, speaks: bool) {
+    match speaks {
+        true => tracing::info!(target, "the engine says again how busy it is"),
+        false => tracing::warn!(target, "the engine does not say how busy it is; look at metrics_url"),
+    }
+}
+
+async fn ask(client: &Client, page: &Page) -> Option<Load> {
+    let request = client.get(&page.url);
+    let request = match &page.api_key {
+        Some(key) => request.bearer_auth(key.expose()),
+        None => request,
+    };
+    let mut response = request.send().await.ok()?.error_for_status().ok()?;
+    let mut text = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        if text.len() + chunk.len() > PAGE_MAX {
+            return None;
+        }
+        text.extend_from_slice(&chunk);
+    }
+    Load::read(&String::from_utf8_lossy(&text))
+}

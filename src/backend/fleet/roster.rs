@@ -1,0 +1,297 @@
+//! What is known of a fleet's targets, and which of them a request goes to. Pure: the time is an argument, and chance
+//! comes from a seed.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Settings;
+use super::breaker::{Admits, Breaker, Cause, Ended, Harm};
+use super::choice::{Beginning, Candidate, choose, numbered};
+use super::dice::Dice;
+use super::latency::Latency;
+use super::limit::Limit;
+use super::load::Load;
+use super::retry::Budget;
+
+/// How much the newest measurement of a place's use weighs.
+const WEIGHT: f64 = 0.2;
+/// After so many times of asking without an answer an engine's word is not believed any more.
+const STALE_AFTER: u32 = 3;
+
+/// A request for a place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Need<'n> {
+    /// How its conversation begins.
+    pub(super) beginning: Beginning,
+    /// How many calls it makes at once.
+    pub(super) calls: u32,
+    /// True where it was tried before: the target's budget of retries pays for it.
+    pub(super) again: bool,
+    /// Where it is not to go.
+    pub(super) not: &'n [usize],
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// There, and its places are taken.
+    To {
+        /// Which target.
+        place: usize,
+        /// Whether it finds out if the target works again.
+        probe: bool,
+    },
+    /// Nowhere yet: all places are taken.
+    Full,
+    /// Nowhere: every target is left alone, for so long at least.
+    Resting(Duration),
+    /// Nowhere: there were too many retries lately.
+    Spent,
+}
+
+/// How a call failed, as far as its target is concerned.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fall {
+    pub(super) harm: Harm,
+    /// It has no room.
+    pub(super) overloaded: bool,
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// One target, as it stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Standing {
+    /// True where requests may go there.
+    pub works: bool,
+    /// Calls under way.
+    pub calls: u32,
+    /// The most there may be; nothing where that is not for us to say.
+    pub places: Option<u32>,
+}
+
+/// All targets.
+#[derive(Debug)]
+pub(super) struct Roster {
+    settings: Settings,
+    members: Vec<Member>,
+    dice: Dice,
+    /// How long a place is usually held, in seconds.
+    held: Option<f64>,
+}
+
+#[derive(Debug)]
+struct Member {
+    name: u64,
+    breaker: Breaker,
+    budget: Budget,
+    latency: Latency,
+    limit: Option<Limit>,
+    calls: u32,
+    load: Option<(Load, Instant)>,
+}
+
+impl Roster {
+    pub(super) fn new<'n>(
+        names: impl Iterator<Item = &'n str>,
+        settings: Settings,
+        seed: u64,
+        now: Instant,
+    ) -> Roster {
+        let member = |name| Member {
+            name: numbered(name),
+            breaker: Breaker::new(settings.breaker, now),
+            budget: Budget::new(&settings.retry, now),
+            latency: Latency::default(),
+            limit: settings.concurrency.map(Limit::new),
+            calls: 0,
+            load: None,
+        };
+        Roster { settings, members: names.map(member).collect(), dice: Dice::new(seed), held: None }
+    }
+
+    /// Finds a target and takes its places. A target that is due for its probe goes first; one that answers now and
+    /// then goes where no other is left: rates never take the last one away.
+    pub(super) fn find(&mut self, need: &Need, now: Instant) -> Answer {
+        let admits: Vec<Admits> = self.members.iter().map(|member| member.breaker.admits(now)).collect();
+        let of = |wanted| (0..admits.len()).filter(|place| admits[*place] == wanted).collect::<Vec<_>>();
+        let allowed = |places: Vec<usize>| {
+            places.into_iter().filter(|place| !need.not.contains(place)).collect::<Vec<_>>()
+        };
+        let probes = allowed(of(Admits::Probe));
+        if let Some(place) = self.best(&probes, need, now) {
+            return self.take(place, need, true, now);
+        }
+        let whole = of(Admits::All);
+        let open = if whole.is_empty() { of(Admits::LastResort) } else { whole };
+        let open = allowed(open);
+        if open.is_empty() {
+            return Answer::Resting(self.wait(&admits));
+        }
+        match self.best(&open, need, now) {
+            Some(place) => self.take(place, need, false, now),
+            None if need.again && open.iter().any(|place| self.members[*place].has_room(need.calls)) => {
+                Answer::Spent
+            }
+            None => Answer::Full,
+        }
+    }
+
+    fn best(&mut self, places: &[usize], need: &Need, now: Instant) -> Option<usize> {
+        let member = |place: &usize| (*place, &self.members[*place]);
+        let fits = |(_, member): &(usize, &Member)| {
+            member.has_room(need.calls) && (!need.again || member.budget.allows(now, need.calls))
+        };
+        let fresh = self.settings.load_every * STALE_AFTER;
+        let candidates: Vec<Candidate> = places
+            .iter()
+            .map(member)
+            .filter(fits)
+            .map(|(place, member)| Candidate {
+                place,
+                name: member.name,
+                expected: member.expected(fresh, now),
+            })
+            .collect();
+        choose(&candidates, need.beginning, &mut self.dice)
+    }
+
+    fn take(&mut self, place: usize, need: &Need, probe: bool, now: Instant) -> Answer {
+        let member = &mut self.members[place];
+        member.calls = member.calls.saturating_add(need.calls);
+        if need.again {
+            member.budget.withdraw(now, need.calls);
+        } else {
+            member.budget.deposit(now, need.calls);
+        }
+        if probe {
+            member.breaker.probe();
+        }
+        Answer::To { place, probe }
+    }
+
+    /// How long until one of the targets may be asked again.
+    fn wait(&self, admits: &[Admits]) -> Duration {
+        let waits = admits.iter().filter_map(|admits| match admits {
+            Admits::Nothing(wait) => Some(*wait),
+            _ => None,
+        });
+        waits.min().unwrap_or(self.settings.breaker.rest_min)
+    }
+
+    /// How long until some target may be asked; nothing where one may be now.
+    pub(super) fn rest(&self, now: Instant) -> Option<Duration> {
+        let admits: Vec<Admits> = self.members.iter().map(|member| member.breaker.admits(now)).collect();
+        let all_rest = admits.iter().all(|admits| matches!(admits, Admits::Nothing(_)));
+        all_rest.then(|| self.wait(&admits))
+    }
+
+    /// How long until some target may be asked as it said itself; nothing where all failed too often.
+    pub(super) fn comes_back(&self, now: Instant) -> Option<Duration> {
+        self.members.iter().filter_map(|member| member.breaker.comes_back(now)).min()
+    }
+
+    /// A call got its first token after so long; `hidden` where a thought may have been in it.
+    pub(super) fn first(&mut self, place: usize, waited: Duration, hidden: bool, now: Instant) {
+        let member = &mut self.members[place];
+        member.latency.measured(waited, now);
+        if let Some(limit) = &mut member.limit {
+            limit.measured((!hidden).then_some(waited), member.calls, now);
+        }
+    }
+
+    /// A call came to a good end.
+    pub(super) fn succeeded(&mut self, place: usize, probe: bool, now: Instant) {
+        let ended = Ended { now, probe, retry_after: None, jitter: 0.0 };
+        self.members[place].breaker.succeeded(ended);
+    }
+
+    /// A call failed through no fault of its caller. Says why, where its target is left alone from now on.
+    pub(super) fn failed(&mut self, place: usize, probe: bool, fall: Fall, now: Instant) -> Option<Cause> {
+        let jitter = self.dice.share();
+        let member = &mut self.members[place];
+        if let Some(limit) = member.limit.as_mut().filter(|_| fall.overloaded) {
+            limit.refused(now);
+        }
+        let ended = Ended { now, probe, retry_after: fall.retry_after, jitter };
+        member.breaker.failed(fall.harm, ended)
+    }
+
+    /// The probe found out nothing.
+    pub(super) fn probe_lost(&mut self, place: usize, now: Instant) {
+        self.members[place].breaker.probe_lost(now);
+    }
+
+    /// Places that were held for so long are free again.
+    pub(super) fn left(&mut self, place: usize, calls: u32, held: Duration) {
+        let member = &mut self.members[place];
+        member.calls = member.calls.saturating_sub(calls);
+        let newest = held.as_secs_f64();
+        self.held = Some(self.held.map_or(newest, |held| held + WEIGHT * (newest - held)));
+    }
+
+    /// What an engine says of itself; nothing where it could not be asked.
+    pub(super) fn loaded(&mut self, place: usize, load: Load, now: Instant) {
+        self.members[place].load = Some((load, now));
+    }
+
+    /// How many seconds a request waits until so many calls before it have had their places.
+    pub(super) fn wait_behind(&self, calls: u32, now: Instant) -> f64 {
+        let open =
+            self.members.iter().filter(|member| !matches!(member.breaker.admits(now), Admits::Nothing(_)));
+        let places: u32 = open.filter_map(|member| member.limit.as_ref()).map(Limit::places).sum();
+        f64::from(calls) * self.held.unwrap_or_default() / f64::from(places.max(1))
+    }
+
+    /// The target where a request would begin soonest, and how many seconds an engine's own queue takes there. Nothing
+    /// where all rest.
+    pub(super) fn soonest(&self, now: Instant) -> Option<(usize, f64)> {
+        let fresh = self.settings.load_every * STALE_AFTER;
+        let open = self.members.iter().enumerate();
+        let open = open.filter(|(_, member)| !matches!(member.breaker.admits(now), Admits::Nothing(_)));
+        let soonest = open.min_by(|(_, a), (_, b)| a.expected(fresh, now).total_cmp(&b.expected(fresh, now)));
+        soonest.map(|(place, member)| {
+            let load = member.load_at(fresh, now);
+            let rounds = f64::from(load.waiting) / f64::from(load.running.max(1));
+            (place, rounds * self.held.unwrap_or_default())
+        })
+    }
+
+    /// Every target, as it stands.
+    pub(super) fn standing(&self, now: Instant) -> Vec<Standing> {
+        let one = |member: &Member| Standing {
+            works: member.breaker.cause().is_none() && member.breaker.admits(now) == Admits::All,
+            calls: member.calls,
+            places: member.limit.as_ref().map(Limit::places),
+        };
+        self.members.iter().map(one).collect()
+    }
+
+    /// A number that nobody foresees, from 0 to 1.
+    pub(super) fn chance(&mut self) -> f64 {
+        self.dice.share()
+    }
+}
+
+impl Member {
+    /// A request of more calls than there are places goes where it is alone.
+    fn has_room(&self, calls: u32) -> bool {
+        let fits = |limit: &Limit| self.calls.saturating_add(calls) <= limit.places();
+        self.calls == 0 || self.limit.as_ref().is_none_or(fits)
+    }
+
+    /// What the engine says counts where it knows of more than we do: others ask it too.
+    fn expected(&self, fresh: Duration, now: Instant) -> f64 {
+        let load = self.load_at(fresh, now);
+        self.latency.expected(self.calls.max(load.waiting.saturating_add(load.running)), now)
+    }
+
+    fn load_at(&self, fresh: Duration, now: Instant) -> Load {
+        let known = self.load.filter(|(_, at)| now.saturating_duration_since(*at) <= fresh);
+        known.map(|(load, _)| load).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[path = "roster_tests.rs"]
+mod tests;

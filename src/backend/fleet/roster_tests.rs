@@ -1,0 +1,175 @@
+use super::*;
+use crate::backend::fleet::{BreakerSettings, ConcurrencySettings};
+use crate::chat::{Message, Request, Role};
+
+struct Yard {
+    roster: Roster,
+    now: Instant,
+}
+
+fn conversation(number: usize) -> Beginning {
+    Beginning::of(&Request::new("m", vec![Message::text(Role::User, format!("question {number}"))]))
+}
+
+fn need(number: usize) -> Need<'static> {
+    Need { beginning: conversation(number), calls: 1, again: false, not: &[] }
+}
+
+const FAILED: Fall = Fall { harm: Harm::Failed, overloaded: false, retry_after: None };
+
+impl Yard {
+    fn new(targets: usize) -> Yard {
+        Yard::with(targets, Settings::default())
+    }
+
+    fn with(targets: usize, settings: Settings) -> Yard {
+        let now = Instant::now();
+        let names: Vec<String> = (0..targets).map(|target| format!("target {target}")).collect();
+        Yard { roster: Roster::new(names.iter().map(String::as_str), settings, 7, now), now }
+    }
+
+    fn passes(&mut self, seconds: f64) {
+        self.now += Duration::from_secs_f64(seconds);
+    }
+
+    fn finds(&mut self, need: &Need) -> Answer {
+        self.roster.find(need, self.now)
+    }
+
+    /// Takes a place, lets the call end, and gives the place back.
+    fn call(&mut self, number: usize, works: bool) -> Option<usize> {
+        let Answer::To { place, probe } = self.finds(&need(number)) else { return None };
+        if works {
+            self.roster.succeeded(place, probe, self.now);
+        } else {
+            self.roster.failed(place, probe, FAILED, self.now);
+        }
+        self.roster.left(place, 1, Duration::from_millis(10));
+        Some(place)
+    }
+}
+
+#[test]
+fn a_conversation_keeps_its_target_and_finds_another_while_that_rests() {
+    let mut yard = Yard::new(3);
+    let home = yard.call(1, true).unwrap();
+    for _ in 0..20 {
+        assert_eq!(yard.call(1, true), Some(home));
+    }
+    for _ in 0..5 {
+        assert_eq!(yard.call(1, false), Some(home));
+    }
+    let other = yard.call(1, true).unwrap();
+    assert_ne!(other, home);
+    assert_eq!(yard.call(1, true), Some(other));
+    yard.passes(3.0);
+    assert_eq!(yard.call(2, true), Some(home), "whoever comes first is its probe");
+    assert_eq!(yard.call(1, true), Some(home));
+}
+
+#[test]
+fn one_probe_goes_alone_and_others_go_elsewhere_meanwhile() {
+    let mut yard = Yard::new(2);
+    let home = yard.call(1, true).unwrap();
+    for _ in 0..5 {
+        yard.call(1, false);
+    }
+    yard.passes(3.0);
+    assert_eq!(yard.finds(&need(1)), Answer::To { place: home, probe: true });
+    for number in 0..10 {
+        assert_eq!(yard.finds(&need(number)), Answer::To { place: 1 - home, probe: false });
+    }
+}
+
+// UP-15
+#[test]
+fn where_all_rest_the_smallest_wait_is_told() {
+    let mut yard = Yard::new(2);
+    assert_eq!(yard.roster.rest(yard.now), None);
+    for (place, seconds) in [(0, 30), (1, 12)] {
+        let fall = Fall { retry_after: Some(Duration::from_secs(seconds)), ..FAILED };
+        yard.roster.failed(place, false, fall, yard.now);
+    }
+    yard.passes(2.0);
+    assert_eq!(yard.finds(&need(1)), Answer::Resting(Duration::from_secs(10)));
+    assert_eq!(yard.roster.rest(yard.now), Some(Duration::from_secs(10)));
+    assert_eq!(yard.roster.soonest(yard.now), None);
+}
+
+// UP-14, UP-15
+#[test]
+fn a_rate_takes_a_target_away_but_never_the_last_one() {
+    let mut yard = Yard::new(2);
+    let half = |yard: &mut Yard, place: usize| {
+        for turn in 0..20 {
+            if turn % 2 == 0 {
+                yard.roster.succeeded(place, false, yard.now);
+            } else {
+                yard.roster.failed(place, false, FAILED, yard.now);
+            }
+        }
+    };
+    half(&mut yard, 0);
+    for number in 0..50 {
+        assert_eq!(yard.finds(&need(number)), Answer::To { place: 1, probe: false });
+        yard.roster.left(1, 1, Duration::ZERO);
+    }
+    half(&mut yard, 1);
+    for number in 0..50 {
+        assert!(matches!(yard.finds(&need(number)), Answer::To { probe: false, .. }), "one of both serves");
+    }
+}
+
+#[test]
+fn a_retry_goes_where_it_was_not_and_the_target_it_goes_to_pays_for_it() {
+    let settings = Settings {
+        retry: crate::backend::fleet::RetrySettings { per_second: 1, ..Settings::default().retry },
+        ..Settings::default()
+    };
+    let mut yard = Yard::with(2, settings);
+    let again = |not| Need { again: true, not, ..need(1) };
+    assert_eq!(yard.finds(&again(&[0])), Answer::To { place: 1, probe: false });
+    assert_eq!(yard.finds(&again(&[0])), Answer::Spent);
+    assert_eq!(yard.finds(&again(&[1])), Answer::To { place: 0, probe: false });
+    assert!(matches!(yard.finds(&again(&[0, 1])), Answer::Resting(_)));
+}
+
+#[test]
+fn places_are_taken_and_given_back_and_a_large_request_goes_where_it_is_alone() {
+    let few = ConcurrencySettings { min: 2, start: 2, max: 2, tolerance: 2.0 };
+    let mut yard = Yard::with(1, Settings { concurrency: Some(few), ..Settings::default() });
+    let many = Need { calls: 8, ..need(1) };
+    assert_eq!(yard.finds(&many), Answer::To { place: 0, probe: false });
+    assert_eq!(yard.finds(&need(1)), Answer::Full);
+    yard.roster.left(0, 8, Duration::from_secs(4));
+    assert!((yard.roster.wait_behind(3, yard.now) - 6.0).abs() < 1e-9);
+    assert!(matches!(yard.finds(&need(1)), Answer::To { .. }));
+    assert_eq!(yard.finds(&many), Answer::Full);
+    assert!(matches!(yard.finds(&need(1)), Answer::To { .. }));
+    assert_eq!(yard.finds(&need(1)), Answer::Full);
+    assert_eq!(yard.roster.standing(yard.now), [Standing { works: true, calls: 2, places: Some(2) }]);
+}
+
+#[test]
+fn what_an_engine_says_of_its_queue_counts_while_it_is_fresh() {
+    let mut yard = Yard::new(2);
+    let home = yard.call(1, true).unwrap();
+    for place in [0, 1] {
+        yard.roster.first(place, Duration::from_millis(100), false, yard.now);
+    }
+    yard.roster.loaded(home, Load { waiting: 40, running: 10 }, yard.now);
+    assert_eq!(yard.call(1, true), Some(1 - home), "others keep it busy");
+    assert_eq!(yard.roster.soonest(yard.now).map(|(place, _)| place), Some(1 - home));
+    yard.passes(7.0);
+    assert_eq!(yard.call(1, true), Some(home), "nobody knows any more");
+}
+
+#[test]
+fn a_refused_credential_is_left_alone_for_long() {
+    let mut yard = Yard::new(1);
+    let fall = Fall { harm: Harm::Credential, ..FAILED };
+    assert_eq!(yard.roster.failed(0, false, fall, yard.now), Some(Cause::Credential));
+    let rest = BreakerSettings::default().credential_rest;
+    assert_eq!(yard.finds(&need(1)), Answer::Resting(rest));
+    assert!(!yard.roster.standing(yard.now)[0].works);
+}

@@ -1,0 +1,32 @@
+//! What a fleet is made of, and what is wanted of it.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::backend::Backend;
+use crate::units::Priority;
+
+use super::Beginning;
+
+/// A deployment of a model with one credential.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its name in logs and metrics.
+    pub name: Arc<str>,
+    /// What to ask.
+    pub backend: Arc<dyn Backend>,
+}
+
+/// What a request wants of a fleet.
+#[derive(Debug, Clone, Copy)]
+pub struct Want {
+    /// How its conversation begins: it goes where the same beginning went before.
+    pub beginning: Beginning,
+    /// How many calls it makes at once.
+    pub calls: u32,
+    /// Whether somebody waits for it.
+    pub priority: Priority,
+    /// By when it must be answered.
+    pub deadline: Instant,
+}

@@ -1,0 +1,135 @@
+//! Our conversation as Anthropic's: the system's words apart, turns that alternate, blocks in the order that is asked
+//! for, and in front of an assistant's turn what this model signed of its thought.
+
+use serde_json::{Value, json};
+
+use super::Settings;
+use crate::backend::remote::asked::{Image, arguments};
+use crate::backend::remote::no_words;
+use crate::backend::{Call, Failure, Part, Thought};
+use crate::chat::{Message, Part as ContentPart, Request, Role};
+
+/// The system's words, and the turns. Signed thoughts go along where the model `thinks`.
+pub(super) fn turns(settings: &Settings, call: &Call, thinks: bool) -> Result<(String, Value), Failure> {
+    let request = &*call.request;
+    let system = request.messages.iter().filter(|message| message.role == Role::System).map(Message::plain);
+    let system: Vec<String> = system.filter(|text| !text.trim().is_empty()).collect();
+    let mut turns = Turns::default();
+    for message in request.messages.iter().filter(|message| message.role != Role::System) {
+        match message.role {
+            Role::Assistant => turns.push("assistant", assistant(settings, message, thinks)?),
+            Role::Tool => turns.push("user", vec![result(message)?]),
+            Role::User | Role::System => turns.push("user", content(&message.content)?),
+        }
+    }
+    if let Part::Solution { thought, .. } = &call.part {
+        turns.push("user", quoted(settings, thought));
+    }
+    match turns.0.last() {
+        None => Err(no_words("this model needs a message of the user")),
+        Some(("assistant", _)) => {
+            Err(no_words("this model cannot go on with an assistant's message: end with the user's"))
+        }
+        Some(_) => Ok((system.join("\n\n"), turns.written())),
+    }
+}
+
+/// True in a run with tools whose last turn lacks the thought that this model would have signed.
+pub(super) fn is_unsigned(settings: &Settings, request: &Request) -> bool {
+    let last = request.messages.iter().rfind(|message| message.role == Role::Assistant);
+    last.is_some_and(|turn| !turn.tool_calls.is_empty() && signed(settings, turn).next().is_none())
+}
+
+/// Turns of blocks; neighbours of one role are one turn.
+#[derive(Debug, Default)]
+struct Turns(Vec<(&'static str, Vec<Value>)>);
+
+impl Turns {
+    fn push(&mut self, role: &'static str, blocks: Vec<Value>) {
+        if blocks.is_empty() {
+            return;
+        }
+        match self.0.last_mut() {
+            Some((last, all)) if *last == role => all.extend(blocks),
+            _ => self.0.push((role, blocks)),
+        }
+    }
+
+    /// Results of tools stand before anything else that the user says.
+    fn written(self) -> Value {
+        let turns = self.0.into_iter().map(|(role, mut blocks)| {
+            blocks.sort_by_key(|block| role == "user" && block["type"] != "tool_result");
+            json!({"role": role, "content": blocks})
+        });
+        turns.collect()
+    }
+}
+
+/// What this model signed of a turn's thought. What came back changed into something else is left out.
+fn signed<'m>(settings: &'m Settings, message: &'m Message) -> impl Iterator<Item = Value> {
+    let blocks =
+        message.signed_by(&settings.name).filter_map(|block| serde_json::from_str::<Value>(block).ok());
+    blocks.filter(|block| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking")))
+}
+
+fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec<Value>, Failure> {
+    let mut blocks: Vec<Value> = signed(settings, message).filter(|_| thinks).collect();
+    blocks.extend(content(&message.content)?);
+    blocks.extend(message.tool_calls.iter().map(|call| {
+        let input = arguments(&call.arguments);
+        json!({"type": "tool_use", "id": id(&call.id), "name": call.name, "input": input})
+    }));
+    Ok(blocks)
+}
+
+fn result(message: &Message) -> Result<Value, Failure> {
+    let of = id(message.tool_call_id.as_deref().unwrap_or_default());
+    let content = match message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
+        true => Value::Array(content(&message.content)?),
+        false => json!(message.plain()),
+    };
+    Ok(json!({"type": "tool_result", "tool_use_id": of, "content": content}))
+}
+
+/// Blocks of text may not be blank.
+fn content(parts: &[ContentPart]) -> Result<Vec<Value>, Failure> {
+    let said = |part: &&ContentPart| !matches!(part, ContentPart::Text(text) if text.trim().is_empty());
+    parts.iter().filter(said).map(block).collect()
+}
+
+fn block(part: &ContentPart) -> Result<Value, Failure> {
+    let value = match part {
+        ContentPart::Text(text) => return Ok(text_block(text)),
+        ContentPart::Other(value) => value,
+    };
+    let source = match Image::of(value) {
+        Some(Image::Here(kind, data)) => json!({"type": "base64", "media_type": kind, "data": data}),
+        Some(Image::At(url)) => json!({"type": "url", "url": url}),
+        None => return Err(no_words("this model takes text and images only")),
+    };
+    let mut image = json!({"type": "image", "source": source});
+    if let Some(mark) = value.get("cache_control") {
+        image["cache_control"] = mark.clone();
+    }
+    Ok(image)
+}
+
+fn text_block(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// A thought without a signature cannot go back as one, so it is quoted.
+fn quoted(settings: &Settings, thought: &Thought) -> Vec<Value> {
+    let text = thought.text.trim();
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let Settings { thought_so_far, answer_now, .. } = settings;
+    vec![text_block(&format!("{thought_so_far}\n\n{text}\n\n{answer_now}"))]
+}
+
+/// The id of a call, in the characters that are allowed there.
+fn id(id: &str) -> String {
+    let allowed = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+    id.chars().map(|character| if allowed(character) { character } else { '_' }).collect()
+}

@@ -1,0 +1,213 @@
+//! Anthropic's events as our pieces.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::backend::remote::refusal;
+use crate::backend::remote::uncounted::{answer, stop, thought};
+use crate::backend::{Ending, Failure, Fault, Piece, Usage};
+use crate::chat::{Signed, ToolCallDelta};
+use crate::units::Tokens;
+
+/// Reads one stream of events.
+#[derive(Debug)]
+pub(super) struct Reader {
+    /// The name that callers know the model by.
+    model: Arc<str>,
+    /// The blocks that have begun and not ended, by their index.
+    open: BTreeMap<u64, Block>,
+    /// How many tools were called.
+    calls: u32,
+    /// The counts so far; those of the prompt come first, and may be said again at the end.
+    counts: Map<String, Value>,
+    ending: Option<Ending>,
+}
+
+/// A block that has begun.
+#[derive(Debug)]
+enum Block {
+    /// Goes out piece by piece.
+    Text,
+    /// The thought's text goes out piece by piece, and the whole with its signature at the end.
+    Thinking(Map<String, Value>),
+    /// Means nothing to anybody but its provider.
+    Redacted(Map<String, Value>),
+    /// A call: its place, the arguments that came at once, and whether others came since.
+    Call { index: u32, input: Value, streamed: bool },
+    /// What was not asked for.
+    Other,
+}
+
+impl Reader {
+    pub(super) fn new(model: Arc<str>) -> Reader {
+        Reader { model, open: BTreeMap::new(), calls: 0, counts: Map::new(), ending: None }
+    }
+
+    fn begin(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> Block {
+        let members = || block.as_object().cloned().unwrap_or_default();
+        match text(block, "type") {
+            "text" => {
+                pieces.extend(some(text(block, "text")).map(answer));
+                Block::Text
+            }
+            "thinking" => {
+                pieces.extend(some(text(block, "thinking")).map(thought));
+                Block::Thinking(members())
+            }
+            "redacted_thinking" => Block::Redacted(members()),
+            "tool_use" => self.call(block, pieces),
+            _ => Block::Other,
+        }
+    }
+
+    fn call(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> Block {
+        let index = self.calls;
+        self.calls += 1;
+        let (id, name) = (text(block, "id").to_owned(), text(block, "name").to_owned());
+        let arguments = String::new();
+        pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id: Some(id), name: Some(name), arguments }));
+        Block::Call {
+            index,
+            input: block.get("input").cloned().unwrap_or_else(|| json!({})),
+            streamed: false,
+        }
+    }
+
+    fn count(&mut self, usage: &Value) {
+        let told = usage.as_object().into_iter().flatten().filter(|(_, count)| !count.is_null());
+        self.counts.extend(told.map(|(name, count)| (name.clone(), count.clone())));
+    }
+
+    /// What was read from the cache or put into it is not among `input_tokens`; what was thought is among
+    /// `output_tokens`.
+    fn usage(&self) -> Option<Usage> {
+        let number = |value: Option<&Value>| value.and_then(Value::as_u64).map(Tokens);
+        let count = |name: &str| number(self.counts.get(name));
+        let cache_read = count("cache_read_input_tokens").unwrap_or_default();
+        let cache_write = count("cache_creation_input_tokens").unwrap_or_default();
+        let details = self.counts.get("output_tokens_details");
+        Some(Usage {
+            prompt: count("input_tokens")? + cache_read + cache_write,
+            cache_read,
+            cache_write,
+            completion: count("output_tokens")?,
+            thinking: number(details.and_then(|details| details.get("thinking_tokens"))),
+        })
+    }
+
+    /// The count at the end. The one at the beginning is not told on: it knows the prompt, but next to nothing of what
+    /// will be written, and what is written is better reckoned than taken from it.
+    fn ends(&mut self, event: &Value, pieces: &mut VecDeque<Piece>) {
+        if let Some(word) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
+            self.ending = Some(ending(word));
+        }
+        self.count(&event["usage"]);
+        pieces.extend(self.usage().map(Piece::Usage));
+    }
+}
+
+impl Block {
+    fn more(&mut self, delta: &Value, pieces: &mut VecDeque<Piece>) {
+        match (self, text(delta, "type")) {
+            (Block::Text, "text_delta") => pieces.extend(some(text(delta, "text")).map(answer)),
+            (Block::Thinking(block), "thinking_delta") => {
+                append(block, "thinking", text(delta, "thinking"));
+                pieces.extend(some(text(delta, "thinking")).map(thought));
+            }
+            (Block::Thinking(block), "signature_delta") => {
+                append(block, "signature", text(delta, "signature"));
+            }
+            (Block::Call { index, streamed, .. }, "input_json_delta") => {
+                let more = text(delta, "partial_json");
+                *streamed |= !more.is_empty();
+                pieces.extend(some(more).map(|more| arguments(*index, more)));
+            }
+            _ => {}
+        }
+    }
+
+    /// A thought is handed out with its signature, or not at all.
+    fn end(self, model: &Arc<str>, pieces: &mut VecDeque<Piece>) {
+        let signed = |block: Map<String, Value>| {
+            let block = Value::Object(block).to_string().into();
+            Piece::Signed(Signed { model: model.clone(), block })
+        };
+        match self {
+            Block::Thinking(block) if block.get("signature").is_some_and(|it| *it != json!("")) => {
+                pieces.push_back(signed(block));
+            }
+            Block::Redacted(block) => pieces.push_back(signed(block)),
+            Block::Call { index, input, streamed: false } => {
+                pieces.push_back(arguments(index, &input.to_string()));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl crate::backend::remote::Reader for Reader {
+    fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        let event: Value = serde_json::from_slice(data)
+            .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no JSON"))?;
+        let index = event["index"].as_u64().unwrap_or_default();
+        match text(&event, "type") {
+            "message_start" => self.count(&event["message"]["usage"]),
+            "content_block_start" => {
+                let block = self.begin(&event["content_block"], pieces);
+                self.open.insert(index, block);
+            }
+            "content_block_delta" => {
+                if let Some(block) = self.open.get_mut(&index) {
+                    block.more(&event["delta"], pieces);
+                }
+            }
+            "content_block_stop" => {
+                if let Some(block) = self.open.remove(&index) {
+                    block.end(&self.model, pieces);
+                }
+            }
+            "message_delta" => self.ends(&event, pieces),
+            "message_stop" => pieces.push_back(Piece::End(self.ending.ok_or_else(refusal::truncated)?)),
+            "error" => return Err(refusal::of_event(&event["error"])),
+            // `ping`, and what may come to be.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        pieces.push_back(Piece::End(self.ending.ok_or_else(refusal::truncated)?));
+        Ok(())
+    }
+}
+
+/// `pause_turn` wants to be gone on with, which is only asked of those who let the provider run tools.
+fn ending(word: &str) -> Ending {
+    match word {
+        "max_tokens" | "model_context_window_exceeded" | "pause_turn" => Ending::Limit,
+        "tool_use" => Ending::ToolCalls,
+        "refusal" => Ending::Filtered,
+        _ => stop(),
+    }
+}
+
+fn arguments(index: u32, more: &str) -> Piece {
+    Piece::ToolCall(ToolCallDelta { index, id: None, name: None, arguments: more.to_owned() })
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
+fn append(block: &mut Map<String, Value>, name: &str, more: &str) {
+    match block.entry(name).or_insert_with(|| json!("")) {
+        Value::String(text) => text.push_str(more),
+        other => *other = json!(more),
+    }
+}

@@ -1,0 +1,210 @@
+//! Our call as a request for Messages.
+
+use serde_json::{Map, Value, json};
+
+use super::conversation::{self, turns};
+use super::{Off, Settings, Thinking};
+use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties, one_by_one, user};
+use crate::backend::remote::no_words;
+use crate::backend::remote::wire::decimal;
+use crate::backend::{Call, Failure, Part};
+use crate::chat::Request;
+use crate::units::Tokens;
+
+/// The least budget of a thought.
+const BUDGET_MIN: Tokens = Tokens(1024);
+
+/// How much a call may think, and write altogether.
+#[derive(Debug, Clone)]
+struct Effort {
+    /// `thinking`, where the model is to think.
+    thinking: Option<Value>,
+    /// `output_config.effort`.
+    word: Option<String>,
+    /// `max_tokens`.
+    most: Tokens,
+}
+
+/// The body of the call.
+pub(super) fn body(settings: &Settings, call: &Call) -> Result<Value, Failure> {
+    let request = &*call.request;
+    no_penalties(request)?;
+    let choice = Choice::of(request)?;
+    let Effort { thinking, word, most } = effort(settings, call, choice.as_ref())?;
+    let thinks = thinking.is_some() || (settings.off == Off::Never && settings.thinking != Thinking::Never);
+    let told = thinking.or_else(|| (settings.off == Off::Disabled).then(|| json!({"type": "disabled"})));
+    let (system, messages) = turns(settings, call, thinks)?;
+    let mut body = Map::new();
+    add(
+        &mut body,
+        [
+            ("model", Some(json!(settings.model))),
+            ("max_tokens", Some(json!(most))),
+            ("stream", Some(json!(true))),
+            ("system", (!system.is_empty()).then(|| json!(system))),
+            ("messages", Some(messages)),
+            ("thinking", told),
+            ("output_config", output(request, word)?),
+            ("stop_sequences", stops(request)),
+            ("metadata", user(request).map(|id| json!({"user_id": id}))),
+            ("cache_control", settings.caches.then(|| json!({"type": "ephemeral"}))),
+            ("tools", tools(request)),
+            ("tool_choice", tool_choice(request, choice)),
+        ],
+    );
+    sampling(settings, request, thinks, &mut body);
+    Ok(Value::Object(body))
+}
+
+/// What the part means here, as far as the request lets the model think.
+fn effort(settings: &Settings, call: &Call, choice: Option<&Choice>) -> Result<Effort, Failure> {
+    let quiet = |most| Effort { thinking: None, word: None, most };
+    let thinks = may_think(settings, &call.request, choice)?;
+    Ok(match &call.part {
+        Part::Whole { solution, .. } if !thinks => quiet(*solution),
+        Part::Whole { thinking: Tokens::ZERO, solution } => {
+            unless_it_must(settings)?;
+            quiet(*solution)
+        }
+        Part::Whole { thinking, solution } => match settings.thinking {
+            Thinking::Budget if *thinking >= BUDGET_MIN => {
+                let most = *thinking + *solution;
+                Effort { thinking: Some(budget(settings, *thinking)), word: None, most }
+            }
+            Thinking::Budget => return Err(no_words("this model thinks 1024 tokens at least, or none")),
+            Thinking::Adaptive => return Err(no_words("this model takes no budget for its thinking")),
+            Thinking::Never => quiet(*solution),
+        },
+        Part::Thought { thinking, solution } => {
+            let most = *thinking + *solution;
+            match settings.thinking {
+                Thinking::Adaptive if thinks => {
+                    Effort { thinking: Some(adaptive(settings)), word: None, most }
+                }
+                // It is cut from outside, so it may be given more; but no limit may lie below the least budget.
+                Thinking::Budget if thinks && most > BUDGET_MIN => {
+                    let thinking = Some(budget(settings, (*thinking).max(BUDGET_MIN)));
+                    Effort { thinking, word: None, most }
+                }
+                _ => quiet(*solution),
+            }
+        }
+        Part::Solution { answer, .. } if !answer.is_empty() => {
+            return Err(no_words("this model cannot go on with an answer"));
+        }
+        Part::Solution { solution, .. } => {
+            unless_it_must(settings)?;
+            quiet(*solution)
+        }
+        Part::Total { effort, tokens } => match (settings.thinking, effort.as_deref()) {
+            (Thinking::Adaptive, Some(word)) if thinks && word != "none" => {
+                Effort { thinking: Some(adaptive(settings)), word: Some(word.to_owned()), most: *tokens }
+            }
+            (Thinking::Adaptive, None | Some("none")) | (_, None) => quiet(*tokens),
+            (Thinking::Adaptive, word) => Effort { word: word.map(str::to_owned), ..quiet(*tokens) },
+            _ => return Err(no_words("this model takes no effort")),
+        },
+    })
+}
+
+/// Whether thinking can be on at all. A forced tool rules it out; and in a run with tools a thought that has a budget
+/// must have been there from the beginning of the turn.
+fn may_think(settings: &Settings, request: &Request, choice: Option<&Choice>) -> Result<bool, Failure> {
+    let forced = choice.is_some_and(Choice::forces) && !request.tools.is_empty();
+    if forced && settings.off == Off::Never && settings.thinking != Thinking::Never {
+        return Err(no_words("this model always thinks, so no tool can be forced on it"));
+    }
+    let interrupted = settings.thinking == Thinking::Budget && conversation::is_unsigned(settings, request);
+    Ok(settings.thinking != Thinking::Never && !forced && !interrupted)
+}
+
+fn unless_it_must(settings: &Settings) -> Result<(), Failure> {
+    match settings.off {
+        Off::Never if settings.thinking != Thinking::Never => {
+            Err(no_words("this model cannot be kept from thinking"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn budget(settings: &Settings, tokens: Tokens) -> Value {
+    shown(settings, json!({"type": "enabled", "budget_tokens": tokens}))
+}
+
+fn adaptive(settings: &Settings) -> Value {
+    shown(settings, json!({"type": "adaptive"}))
+}
+
+fn shown(settings: &Settings, mut thinking: Value) -> Value {
+    if settings.asks_for_thoughts {
+        thinking["display"] = json!("summarized");
+    }
+    thinking
+}
+
+/// While it thinks a model takes none of these, and never two of them that say the same.
+fn sampling(settings: &Settings, request: &Request, thinks: bool, body: &mut Map<String, Value>) {
+    if thinks || !settings.sampling {
+        return;
+    }
+    let sampling = &request.sampling;
+    let temperature = sampling.temperature.map(|value| decimal(value.min(1.0)));
+    let top_p = sampling.top_p.filter(|_| temperature.is_none()).map(decimal);
+    add(body, [("temperature", temperature), ("top_p", top_p), ("top_k", sampling.top_k.map(|k| json!(k)))]);
+}
+
+/// Blank ones are refused there; `execute` sees to all of them anyway.
+fn stops(request: &Request) -> Option<Value> {
+    let stops: Vec<&String> = request.sampling.stop.iter().filter(|text| !text.trim().is_empty()).collect();
+    (!stops.is_empty()).then(|| json!(stops))
+}
+
+fn output(request: &Request, effort: Option<String>) -> Result<Option<Value>, Failure> {
+    let mut output = Map::new();
+    add(&mut output, [("effort", effort.map(Value::String))]);
+    match Form::of(request)? {
+        Form::Text => {}
+        Form::Json => return Err(no_words("this model writes JSON by a schema only: send json_schema")),
+        Form::Schema(named) => {
+            let format = json!({"type": "json_schema", "schema": named["schema"]});
+            output.insert("format".to_owned(), format);
+        }
+    }
+    Ok((!output.is_empty()).then_some(Value::Object(output)))
+}
+
+fn tools(request: &Request) -> Option<Value> {
+    let declare = |function: Function<'_>| {
+        let mut tool = Map::new();
+        add(
+            &mut tool,
+            [
+                ("name", Some(json!(function.name))),
+                ("description", function.description.map(|text| json!(text))),
+                ("input_schema", Some(function.parameters)),
+                ("strict", function.strict.then(|| json!(true))),
+            ],
+        );
+        Value::Object(tool)
+    };
+    let tools = || request.tools.iter().map(Function::of).map(declare).collect();
+    (!request.tools.is_empty()).then(tools)
+}
+
+fn tool_choice(request: &Request, choice: Option<Choice>) -> Option<Value> {
+    if request.tools.is_empty() {
+        return None;
+    }
+    let one = one_by_one(request);
+    let mut told = match choice {
+        None if !one => return None,
+        Some(Choice::None) => return Some(json!({"type": "none"})),
+        None | Some(Choice::Auto) => json!({"type": "auto"}),
+        Some(Choice::Any) => json!({"type": "any"}),
+        Some(Choice::Named(name)) => json!({"type": "tool", "name": name}),
+    };
+    if one {
+        told["disable_parallel_tool_use"] = json!(true);
+    }
+    Some(told)
+}

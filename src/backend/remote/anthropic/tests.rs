@@ -1,0 +1,56 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::backend::remote::golden;
+use crate::backend::{Backend, Fault, Part};
+use crate::units::Tokens;
+
+fn settings(fixture: &Value) -> Settings {
+    let settings = &fixture["settings"];
+    Settings {
+        model: "upstream-model".to_owned(),
+        name: "m".into(),
+        thinking: match settings["thinking"].as_str() {
+            Some("never") => Thinking::Never,
+            Some("adaptive") => Thinking::Adaptive,
+            _ => Thinking::Budget,
+        },
+        off: match settings["off"].as_str() {
+            Some("disabled") => Off::Disabled,
+            Some("never") => Off::Never,
+            _ => Off::Silence,
+        },
+        asks_for_thoughts: settings["asks_for_thoughts"] == true,
+        sampling: settings["sampling"] != false,
+        caches: settings["caches"] == true,
+        thought_so_far: "So far:".to_owned(),
+        answer_now: "Answer now.".to_owned(),
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn requests_are_written_as_the_fixtures_say() {
+    golden::check("anthropic", "request", |fixture| {
+        let provider = Messages { settings: settings(fixture) };
+        golden::sent(&provider, &golden::call(fixture, golden::part(fixture)))
+    });
+}
+
+#[test]
+fn streams_are_read_as_the_fixtures_say() {
+    golden::check("anthropic", "stream", |fixture| {
+        golden::pieces(events::Reader::new("m".into()), &fixture["events"])
+    });
+}
+
+#[tokio::test]
+async fn a_call_that_it_has_no_words_for_is_refused_before_anything_is_sent() {
+    let client =
+        client::Settings { base_url: "http://127.0.0.1:9/v1".to_owned(), ..client::Settings::default() };
+    let upstream = Anthropic::new(Settings { client, ..Settings::default() }).unwrap();
+    let fixture = json!({"messages": [{"role": "user", "content": ["hi"]}]});
+    let part = Part::Whole { thinking: Tokens(1023), solution: Tokens(8) };
+    let failure = upstream.generate(golden::call(&fixture, part)).await.err().unwrap();
+    assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
+}

@@ -1,0 +1,145 @@
+//! Gemini's own `generateContent`.
+//!
+//! A thought is given a budget (2.5, class `native`) or a level (3 and later, class `effort`); only summaries of it are
+//! shown, and how long it was is told beside them. The budget is a target there, so the whole is limited to a little
+//! more than both budgets, and what was thought is counted. Signatures of thoughts stand on parts of the answer and go
+//! back on the same parts.
+//!
+//! What it cannot do: images by their address, `logit_bias`, an assistant's message to go on with.
+
+mod contents;
+mod events;
+mod request;
+mod signature;
+
+use std::sync::Arc;
+
+use super::client;
+use super::{Auth, Provider, Reader, Remote, Sent, SettingsError};
+use crate::backend::{Call, Failure};
+
+/// How a model is told to think.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Thinking {
+    /// It does not think, and is told nothing.
+    Never,
+    /// `thinkingBudget`: so many tokens, 0 for none.
+    #[default]
+    Budget,
+    /// `thinkingLevel`: a word.
+    Level,
+}
+
+/// How one model is spoken to.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How the upstream is reached. How the key is sent need not be said.
+    pub client: client::Settings,
+    /// What the upstream calls the model.
+    pub model: String,
+    /// What callers call it: what it signs goes back to this name only.
+    pub name: Arc<str>,
+    /// How it is told to think.
+    pub thinking: Thinking,
+    /// Asks for summaries of its thoughts.
+    pub summaries: bool,
+    /// What stands for a signature on a call that another model made, where calls without one are refused.
+    pub stand_in: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            client: client::Settings::default(),
+            model: String::new(),
+            name: "".into(),
+            thinking: Thinking::default(),
+            summaries: true,
+            stand_in: None,
+        }
+    }
+}
+
+/// What Google takes in place of a signature that there cannot be.
+pub const STAND_IN: &str = "skip_thought_signature_validator";
+
+/// `generateContent` of one model.
+#[derive(Debug)]
+pub struct GenerateContent {
+    settings: Settings,
+}
+
+/// One model of an upstream that speaks Gemini's own API.
+pub type Gemini = Remote<GenerateContent>;
+
+impl Gemini {
+    /// The model, not asked anything yet.
+    ///
+    /// # Errors
+    /// When there can be no client with these settings.
+    pub fn new(settings: Settings) -> Result<Gemini, SettingsError> {
+        let client = client::Settings { auth: Auth::Header("x-goog-api-key"), ..settings.client.clone() };
+        Remote::over(client, GenerateContent { settings })
+    }
+}
+
+impl Provider for GenerateContent {
+    fn write(&self, call: &Call) -> Result<Sent, Failure> {
+        let path = format!("models/{}:streamGenerateContent?alt=sse", self.settings.model);
+        Ok(Sent { path: path.into(), body: request::body(&self.settings, call)? })
+    }
+
+    fn reader(&self, call: &Call) -> Box<dyn Reader> {
+        Box::new(events::Reader::new(self.settings.name.clone(), call.seed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::backend::remote::golden;
+
+    fn settings(fixture: &Value) -> Settings {
+        let settings = &fixture["settings"];
+        Settings {
+            model: "upstream-model".to_owned(),
+            name: "m".into(),
+            thinking: match settings["thinking"].as_str() {
+                Some("never") => Thinking::Never,
+                Some("level") => Thinking::Level,
+                _ => Thinking::Budget,
+            },
+            summaries: settings["summaries"] != false,
+            stand_in: settings["stand_in"].as_str().map(str::to_owned),
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn requests_are_written_as_the_fixtures_say() {
+        golden::check("gemini", "request", |fixture| {
+            let provider = GenerateContent { settings: settings(fixture) };
+            golden::sent(&provider, &golden::call(fixture, golden::part(fixture)))
+        });
+    }
+
+    #[test]
+    fn streams_are_read_as_the_fixtures_say() {
+        golden::check("gemini", "stream", |fixture| {
+            golden::pieces(events::Reader::new("m".into(), 7), &fixture["events"])
+        });
+    }
+
+    #[test]
+    fn the_models_name_is_in_the_path() {
+        let provider = GenerateContent { settings: settings(&Value::Null) };
+        let fixture = serde_json::json!({
+            "messages": [{ "role": "user", "content": ["hi"] }],
+            "part": { "kind": "whole", "thinking": 0, "solution": 8 },
+        });
+        let sent = provider.write(&golden::call(&fixture, golden::part(&fixture))).unwrap();
+        assert_eq!(sent.path, "models/upstream-model:streamGenerateContent?alt=sse");
+    }
+}

@@ -1,0 +1,42 @@
+//! Signatures of thoughts, and the parts that they stand on.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chat::{Message, Signed};
+
+/// A signature, and where it belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Signature {
+    #[serde(flatten)]
+    pub(super) on: On,
+    /// As the provider wrote it.
+    pub(super) thought_signature: String,
+}
+
+/// The part that a signature stands on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum On {
+    /// The call of that number.
+    Call(usize),
+    /// A part of the answer with this text, which may be none.
+    Text(String),
+    /// A part of the shown thought with this text.
+    Thought(String),
+}
+
+impl Signature {
+    /// For the way to the caller and back.
+    pub(super) fn signed(&self, model: &Arc<str>) -> Option<Signed> {
+        let block = serde_json::to_string(self).ok()?;
+        Some(Signed { model: model.clone(), block: block.into() })
+    }
+
+    /// What this model signed in a turn. What came back changed into something else is left out.
+    pub(super) fn all(message: &Message, model: &str) -> Vec<Signature> {
+        message.signed_by(model).filter_map(|block| serde_json::from_str(block).ok()).collect()
+    }
+}

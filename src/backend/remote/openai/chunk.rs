@@ -1,0 +1,87 @@
+//! A chunk of a stream, as the many write it.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One event of a stream.
+#[derive(Debug, Deserialize)]
+pub(super) struct Chunk {
+    #[serde(default)]
+    pub(super) choices: Option<Vec<Choice>>,
+    /// Read leniently: a usage that makes no sense is no reason to lose the answer.
+    #[serde(default)]
+    pub(super) usage: Value,
+    /// llama.cpp's own count.
+    #[serde(default)]
+    pub(super) timings: Value,
+    #[serde(default)]
+    pub(super) error: Value,
+}
+
+/// What came of one choice.
+#[derive(Debug, Deserialize)]
+pub(super) struct Choice {
+    #[serde(default)]
+    pub(super) index: u32,
+    #[serde(default)]
+    pub(super) delta: Option<Delta>,
+    #[serde(default)]
+    pub(super) finish_reason: Option<String>,
+    /// The tokens of this chunk, where they are told.
+    #[serde(default)]
+    token_ids: Value,
+    /// Some have it here.
+    #[serde(default)]
+    pub(super) usage: Value,
+}
+
+impl Choice {
+    /// How many tokens this chunk is, where they are told.
+    pub(super) fn tokens(&self) -> u64 {
+        self.token_ids.as_array().map_or(0, |ids| ids.len() as u64)
+    }
+}
+
+/// What is new.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Delta {
+    pub(super) content: Value,
+    pub(super) refusal: Option<String>,
+    pub(super) reasoning_content: Value,
+    pub(super) reasoning: Value,
+    pub(super) reasoning_details: Value,
+    pub(super) thinking: Value,
+    pub(super) tool_calls: Option<Vec<CallDelta>>,
+}
+
+impl Delta {
+    /// More of the thought, under whichever name: several may say the same.
+    pub(super) fn thought(&self) -> String {
+        let named = [&self.reasoning_content, &self.reasoning, &self.thinking];
+        let said = named.into_iter().filter_map(Value::as_str).find(|text| !text.is_empty());
+        let details = || self.reasoning_details.as_array().into_iter().flatten();
+        let text = |detail: &Value| detail.get("text").or(detail.get("summary"))?.as_str().map(str::to_owned);
+        said.map_or_else(|| details().filter_map(text).collect(), str::to_owned)
+    }
+}
+
+/// More of a tool call.
+#[derive(Debug, Deserialize)]
+pub(super) struct CallDelta {
+    #[serde(default)]
+    pub(super) index: Option<u32>,
+    #[serde(default)]
+    pub(super) id: Option<String>,
+    #[serde(default)]
+    pub(super) function: Option<FunctionDelta>,
+}
+
+/// More of its function.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FunctionDelta {
+    pub(super) name: Option<String>,
+    /// Text; some send the object itself.
+    pub(super) arguments: Value,
+}

@@ -1,0 +1,187 @@
+//! What one upstream's chat completions have that another's have not, as plain data.
+//!
+//! Upstreams agree on messages, tools and streams, and differ in everything about thinking: how much, whether at
+//! all, whether a closed thought can be resumed, and how it is counted. The known ones stand in [`super::known`].
+
+use std::borrow::Cow;
+
+/// A member's name, or a word that a member may have.
+pub type Word = Cow<'static, str>;
+
+/// How an upstream is spoken to. The default is OpenAI's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dialect {
+    /// Where completions are asked for, below the base URL.
+    pub path: &'static str,
+    /// The member that limits what is written.
+    pub limit: LimitMember,
+    /// True where that limit holds thought and answer together; false where it is the answer's alone.
+    pub limit_has_thought: bool,
+    /// How hard to think, in a word.
+    pub effort: EffortMember,
+    /// How many tokens to think, held by the upstream; class `native`.
+    pub budget: Option<BudgetMember>,
+    /// How thinking is turned on and off.
+    pub switch: Switch,
+    /// How an answer is gone on with after a closed thought; class `continue`.
+    pub resume: Resume,
+    /// What is said of usage.
+    pub usage: UsageMember,
+    /// True where each chunk can name its tokens (`return_token_ids`), so that thoughts are counted by them.
+    pub token_ids: bool,
+    /// What is sent back of the thoughts of earlier turns.
+    pub thoughts_back: ThoughtsBack,
+    /// What a fixed draw is called; nothing where there is none.
+    pub seed: Option<&'static str>,
+    /// Members that are never sent: the upstream refuses a request that has one.
+    pub omits: Vec<Word>,
+    /// Members that are not sent while it thinks.
+    pub omits_thinking: Vec<Word>,
+}
+
+impl Default for Dialect {
+    fn default() -> Dialect {
+        Dialect {
+            path: "chat/completions",
+            limit: LimitMember::MaxCompletionTokens,
+            limit_has_thought: true,
+            effort: EffortMember::ReasoningEffort,
+            budget: None,
+            switch: Switch::Never,
+            resume: Resume::Never,
+            usage: UsageMember::AtEnd,
+            token_ids: false,
+            thoughts_back: ThoughtsBack::Never,
+            seed: Some("seed"),
+            omits: Vec::new(),
+            omits_thinking: Vec::new(),
+        }
+    }
+}
+
+impl Dialect {
+    /// Where something else is asked for than chat completions.
+    pub(super) fn beside(&self, what: &str) -> String {
+        self.path.replace("chat/completions", what)
+    }
+}
+
+/// The member that limits what is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LimitMember {
+    /// `max_completion_tokens`.
+    #[default]
+    MaxCompletionTokens,
+    /// `max_tokens`, which older servers know.
+    MaxTokens,
+}
+
+impl LimitMember {
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            LimitMember::MaxCompletionTokens => "max_completion_tokens",
+            LimitMember::MaxTokens => "max_tokens",
+        }
+    }
+}
+
+/// How hard to think, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffortMember {
+    /// `reasoning_effort`.
+    ReasoningEffort,
+    /// `reasoning: {effort}`, as `OpenRouter` has it.
+    Reasoning,
+    /// Not at all.
+    Never,
+}
+
+/// How many tokens to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetMember {
+    /// `thinking_token_budget`, vLLM. Inside `chat_template_kwargs` it would be ignored without a word.
+    ThinkingTokenBudget,
+    /// `custom_params: {thinking_budget}`, `SGLang` with strict thinking.
+    CustomParams,
+    /// `thinking_budget_tokens`, llama.cpp. It holds for each block of thought.
+    ThinkingBudgetTokens,
+    /// `thinking_budget`, `DashScope`.
+    ThinkingBudget,
+    /// `reasoning: {max_tokens}`, `OpenRouter`, with `provider.require_parameters`: without that, a provider
+    /// that knows no budget is sent the request without it.
+    ReasoningMaxTokens,
+}
+
+/// How thinking is turned on and off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Switch {
+    /// An argument of the chat template, in `chat_template_kwargs`: `enable_thinking` for most.
+    Template(Word),
+    /// `enable_thinking`, `DashScope`.
+    EnableThinking,
+    /// `thinking: {type: enabled | disabled}`, `DeepSeek`.
+    ThinkingType,
+    /// `reasoning: {enabled}`, `OpenRouter`.
+    Reasoning,
+    /// A word of `reasoning_effort` for each; the lowest there is, where none turns it off.
+    Effort {
+        /// What turns it on; nothing where that is the upstream's usual way.
+        on: Option<Word>,
+        /// What turns it off.
+        off: Word,
+    },
+    /// It cannot be.
+    Never,
+}
+
+/// How an answer is gone on with after a closed thought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// The last message is the assistant's, with `prefix` and the thought as `reasoning_content`; `DeepSeek`, and only
+    /// below `/beta`.
+    PrefixReasoning,
+    /// The same with the thought as a closed part of the content; Mistral.
+    PrefixPart,
+    /// The last message is the assistant's, its content the thought between its tags, with
+    /// `continue_final_message`; servers of open models. What they take for a thought after that is answer.
+    FinalMessage,
+    /// Not at all.
+    Never,
+}
+
+impl Resume {
+    /// Where the rest is asked for, below the base URL, if not where all else is.
+    pub fn path(self) -> Option<&'static str> {
+        // Whether the base URL ends in `/v1` or not, this is beside it.
+        (self == Resume::PrefixReasoning).then_some("../beta/chat/completions")
+    }
+}
+
+/// What is said of usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageMember {
+    /// `stream_options: {include_usage}`: the last chunk has it.
+    AtEnd,
+    /// `continuous_usage_stats` besides: every chunk has what was written until then.
+    EachChunk,
+    /// `timings_per_token` besides: every chunk has llama.cpp's own count.
+    Timings,
+    /// Nothing: it comes unasked, and asking is refused.
+    Unasked,
+}
+
+/// What is sent back of the thoughts of earlier turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThoughtsBack {
+    /// Nothing.
+    Never,
+    /// What the caller sent back, under this name.
+    Said(&'static str),
+    /// Under this name, with every turn that called tools, and only those; an empty one where the caller has lost it, since
+    /// without it the request is refused. `DeepSeek`.
+    WithCalls(&'static str),
+    /// What the provider signed of them, as it came (`reasoning_details`), to the model that it came from;
+    /// `OpenRouter`.
+    Details,
+}

@@ -1,0 +1,129 @@
+//! The dialects of known upstreams.
+
+use super::dialect::{
+    BudgetMember, Dialect, EffortMember, LimitMember, Resume, Switch, ThoughtsBack, UsageMember, Word,
+};
+
+/// What no reasoning model of xAI takes.
+const XAI_OMITS: [&str; 3] = ["presence_penalty", "frequency_penalty", "stop"];
+/// What Mistral does not document, and so refuses.
+const MISTRAL_OMITS: [&str; 7] =
+    ["top_k", "logit_bias", "user", "safety_identifier", "verbosity", "metadata", "chat_template_kwargs"];
+/// What `DeepSeek` ignores while it thinks.
+const DEEPSEEK_OMITS: [&str; 4] = ["temperature", "top_p", "presence_penalty", "frequency_penalty"];
+
+impl Dialect {
+    /// OpenAI: thoughts are hidden, and there is a word for how much of them.
+    pub fn openai() -> Dialect {
+        Dialect::default()
+    }
+
+    /// `DeepSeek`: no budget, but a thought that was cut can be resumed from. Its tool loops want their thoughts back.
+    pub fn deepseek() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            switch: Switch::ThinkingType,
+            resume: Resume::PrefixReasoning,
+            thoughts_back: ThoughtsBack::WithCalls("reasoning_content"),
+            seed: None,
+            omits_thinking: words(&DEEPSEEK_OMITS),
+            ..Dialect::default()
+        }
+    }
+
+    /// Alibaba's `DashScope`, in its compatible mode. Its partial mode does not go with thinking, so a thought is not
+    /// resumed. Whether its limit holds the thought too is nowhere said; here it is taken to.
+    pub fn dashscope() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            effort: EffortMember::Never,
+            budget: Some(BudgetMember::ThinkingBudget),
+            switch: Switch::EnableThinking,
+            ..Dialect::default()
+        }
+    }
+
+    /// `OpenRouter`, in front of many others.
+    pub fn openrouter() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            effort: EffortMember::Reasoning,
+            budget: Some(BudgetMember::ReasoningMaxTokens),
+            switch: Switch::Reasoning,
+            thoughts_back: ThoughtsBack::Details,
+            ..Dialect::default()
+        }
+    }
+
+    /// vLLM's server, with a reasoning parser and a reasoning configuration.
+    pub fn vllm() -> Dialect {
+        Dialect {
+            budget: Some(BudgetMember::ThinkingTokenBudget),
+            switch: Switch::Template("enable_thinking".into()),
+            resume: Resume::FinalMessage,
+            usage: UsageMember::EachChunk,
+            token_ids: true,
+            thoughts_back: ThoughtsBack::Said("reasoning"),
+            ..Dialect::default()
+        }
+    }
+
+    /// `SGLang`'s server, with a reasoning parser and strict thinking.
+    pub fn sglang() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            budget: Some(BudgetMember::CustomParams),
+            switch: Switch::Template("enable_thinking".into()),
+            resume: Resume::FinalMessage,
+            usage: UsageMember::EachChunk,
+            thoughts_back: ThoughtsBack::Said("reasoning_content"),
+            ..Dialect::default()
+        }
+    }
+
+    /// llama.cpp's server, by its chat endpoint; the base URL has no `/v1`.
+    pub fn llamacpp() -> Dialect {
+        Dialect {
+            path: "v1/chat/completions",
+            limit: LimitMember::MaxTokens,
+            effort: EffortMember::Never,
+            budget: Some(BudgetMember::ThinkingBudgetTokens),
+            switch: Switch::Template("enable_thinking".into()),
+            resume: Resume::FinalMessage,
+            usage: UsageMember::Timings,
+            thoughts_back: ThoughtsBack::Said("reasoning_content"),
+            ..Dialect::default()
+        }
+    }
+
+    /// Mistral, which refuses every member that it does not know.
+    pub fn mistral() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            switch: Switch::Effort { on: Some("high".into()), off: "none".into() },
+            resume: Resume::PrefixPart,
+            usage: UsageMember::Unasked,
+            seed: Some("random_seed"),
+            omits: words(&MISTRAL_OMITS),
+            ..Dialect::default()
+        }
+    }
+
+    /// xAI: few of its models show a thought or take a word for it.
+    pub fn xai() -> Dialect {
+        Dialect { omits: words(&XAI_OMITS), ..Dialect::default() }
+    }
+
+    /// Ollama, by its OpenAI route: thoughts show, and no budget holds them.
+    pub fn ollama() -> Dialect {
+        Dialect {
+            limit: LimitMember::MaxTokens,
+            switch: Switch::Effort { on: None, off: "none".into() },
+            ..Dialect::default()
+        }
+    }
+}
+
+fn words(words: &[&'static str]) -> Vec<Word> {
+    words.iter().map(|&word| word.into()).collect()
+}

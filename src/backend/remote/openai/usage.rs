@@ -1,0 +1,70 @@
+//! An upstream's own count, in every shape there is.
+
+use serde_json::Value;
+
+use crate::backend::Usage;
+use crate::units::Tokens;
+
+/// Reads the counts of one stream; the last one that makes sense wins.
+#[derive(Debug, Default)]
+pub(super) struct Counter {
+    last: Option<Usage>,
+    /// What was written while there was nothing but thought, where that was told in between.
+    thought: Option<Tokens>,
+}
+
+/// What the stream has shown until now.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shown {
+    /// Some thought.
+    pub(super) thought: bool,
+    /// This chunk has more of it.
+    pub(super) thinks: bool,
+    /// Some of the answer.
+    pub(super) answer: bool,
+}
+
+impl Counter {
+    /// The usage, if it is news. Counts only grow, so one that is smaller than what was said before is not believed.
+    pub(super) fn read(&mut self, usage: &Value, timings: &Value, shown: Shown) -> Option<Usage> {
+        let usage = said(usage).or_else(|| timed(timings))?;
+        if self.last.is_some_and(|last| usage.completion < last.completion) {
+            return None;
+        }
+        if shown.thinks && !shown.answer {
+            self.thought = Some(usage.completion);
+        }
+        // Some say 0 for every thought.
+        let told = usage.thinking.filter(|tokens| *tokens > Tokens::ZERO || !shown.thought);
+        let only = (shown.thought && !shown.answer).then_some(usage.completion);
+        let usage = Usage { thinking: told.or(self.thought).or(only), ..usage };
+        let news = self.last != Some(usage);
+        self.last = Some(usage);
+        news.then_some(usage)
+    }
+}
+
+/// `usage`, as OpenAI has it.
+fn said(usage: &Value) -> Option<Usage> {
+    let number = |path: &str| usage.pointer(path).and_then(Value::as_u64).map(Tokens);
+    let cached =
+        number("/prompt_tokens_details/cached_tokens").or_else(|| number("/prompt_cache_hit_tokens"));
+    let written = number("/prompt_tokens_details/cache_write_tokens")
+        .or_else(|| number("/prompt_tokens_details/cache_creation_input_tokens"));
+    Some(Usage {
+        prompt: number("/prompt_tokens")?,
+        cache_read: cached.unwrap_or_default(),
+        cache_write: written.unwrap_or_default(),
+        completion: number("/completion_tokens")?,
+        thinking: number("/completion_tokens_details/reasoning_tokens")
+            .or_else(|| number("/reasoning_tokens")),
+    })
+}
+
+/// `timings`, as llama.cpp has it: the prompt is what was read now and what was kept of before.
+fn timed(timings: &Value) -> Option<Usage> {
+    let number = |name: &str| timings.get(name).and_then(Value::as_u64).map(Tokens);
+    let cache_read = number("cache_n").unwrap_or_default();
+    let prompt = number("prompt_n")? + cache_read;
+    Some(Usage { prompt, cache_read, completion: number("predicted_n")?, ..Usage::default() })
+}

@@ -1,0 +1,84 @@
+//! Our conversation as input items.
+
+use serde_json::{Value, json};
+
+use super::Settings;
+use super::reasoning::Reasoning;
+use crate::backend::Failure;
+use crate::backend::remote::no_words;
+use crate::chat::{Message, Part, Request, Role, ToolCall};
+
+/// What the system says first, and the items of the rest.
+pub(super) fn split(settings: &Settings, request: &Request) -> Result<(String, Value), Failure> {
+    let first = request.messages.iter().take_while(|message| message.role == Role::System).count();
+    let (system, rest) = request.messages.split_at(first);
+    let instructions: Vec<String> = system.iter().map(Message::plain).collect();
+    let items: Result<Vec<Vec<Value>>, Failure> =
+        rest.iter().map(|message| items(settings, message)).collect();
+    let items: Vec<Value> = items?.into_iter().flatten().collect();
+    if items.is_empty() {
+        return Err(no_words("this model needs a message of the user"));
+    }
+    Ok((instructions.join("\n\n"), Value::Array(items)))
+}
+
+fn items(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
+    Ok(match message.role {
+        Role::System => vec![json!({"role": "developer", "content": message.plain()})],
+        Role::User => vec![json!({"role": "user", "content": content(&message.content)?})],
+        Role::Assistant => turn(settings, message),
+        Role::Tool => {
+            let of = message.tool_call_id.as_deref().unwrap_or_default();
+            let output = content(&message.content)?;
+            vec![json!({"type": "function_call_output", "call_id": of, "output": output})]
+        }
+    })
+}
+
+/// A turn of the model: its text, its calls, and each item of its reasoning where it stood.
+fn turn(settings: &Settings, message: &Message) -> Vec<Value> {
+    let mut reasoning = Reasoning::all(message, &settings.name);
+    let text = message.plain();
+    let mut items = Vec::new();
+    take(&mut reasoning, &mut items, |it| !it.after_text && it.after_calls == 0);
+    if !text.is_empty() {
+        items.push(json!({"role": "assistant", "content": text}));
+    }
+    for (at, call) in message.tool_calls.iter().enumerate() {
+        take(&mut reasoning, &mut items, |it| it.after_calls <= at);
+        items.push(function_call(call));
+    }
+    items.extend(reasoning.into_iter().map(|it| Value::Object(it.item)));
+    items
+}
+
+/// Moves the items that are to stand here.
+fn take(from: &mut Vec<Reasoning>, to: &mut Vec<Value>, here: impl Fn(&Reasoning) -> bool) {
+    let (now, later): (Vec<_>, Vec<_>) = std::mem::take(from).into_iter().partition(here);
+    to.extend(now.into_iter().map(|it| Value::Object(it.item)));
+    *from = later;
+}
+
+fn function_call(ToolCall { id, name, arguments }: &ToolCall) -> Value {
+    json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
+}
+
+fn content(parts: &[Part]) -> Result<Value, Failure> {
+    match parts {
+        [] => Ok(json!("")),
+        [Part::Text(text)] => Ok(json!(text)),
+        parts => parts.iter().map(part).collect(),
+    }
+}
+
+fn part(part: &Part) -> Result<Value, Failure> {
+    let value = match part {
+        Part::Text(text) => return Ok(json!({"type": "input_text", "text": text})),
+        Part::Other(value) => value,
+    };
+    let Some(url) = value.pointer("/image_url/url").and_then(Value::as_str) else {
+        return Err(no_words("this model takes text and images only"));
+    };
+    let detail = value.pointer("/image_url/detail").and_then(Value::as_str).unwrap_or("auto");
+    Ok(json!({"type": "input_image", "image_url": url, "detail": detail}))
+}

@@ -1,0 +1,112 @@
+//! OpenAI's Responses, as an upstream.
+//!
+//! Thoughts are hidden, one limit holds them and the answer, and a word says how hard to think (class `effort`). What
+//! is shown of a thought is a summary. Nothing is stored there; reasoning items come encrypted, are handed out as they
+//! are, and go back in front of the calls and texts that followed them.
+//!
+//! What it cannot do: penalties, seeds, stop texts (`execute` sees to those), sound.
+
+mod events;
+mod input;
+mod reasoning;
+mod request;
+
+use std::sync::Arc;
+
+use super::client;
+use super::{Provider, Reader, Remote, Sent, SettingsError, no_words};
+use crate::backend::{Call, Failure, Part};
+
+/// How one model is spoken to.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How the upstream is reached.
+    pub client: client::Settings,
+    /// What the upstream calls the model.
+    pub model: String,
+    /// What callers call it: its reasoning goes back to this name only.
+    pub name: Arc<str>,
+    /// True for a model that reasons; others refuse to hear of it, and take `temperature` and `top_p` instead.
+    pub reasons: bool,
+    /// Asks for summaries of its reasoning, which some providers show to verified organisations only.
+    pub summaries: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            client: client::Settings::default(),
+            model: String::new(),
+            name: "".into(),
+            reasons: true,
+            summaries: true,
+        }
+    }
+}
+
+/// Responses of one model.
+#[derive(Debug)]
+pub struct ModelResponses {
+    settings: Settings,
+}
+
+/// One model of an upstream that speaks OpenAI's Responses.
+pub type Responses = Remote<ModelResponses>;
+
+impl Responses {
+    /// The model, not asked anything yet.
+    ///
+    /// # Errors
+    /// When there can be no client with these settings.
+    pub fn new(settings: Settings) -> Result<Responses, SettingsError> {
+        Remote::over(settings.client.clone(), ModelResponses { settings })
+    }
+}
+
+impl Provider for ModelResponses {
+    fn write(&self, call: &Call) -> Result<Sent, Failure> {
+        let Part::Total { effort, tokens } = &call.part else {
+            return Err(no_words("this model only makes whole answers"));
+        };
+        let body = request::body(&self.settings, call, effort.as_deref(), *tokens)?;
+        Ok(Sent { path: "responses".into(), body })
+    }
+
+    fn reader(&self, _: &Call) -> Box<dyn Reader> {
+        Box::new(events::Reader::new(self.settings.name.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::backend::remote::golden;
+
+    fn settings(fixture: &Value) -> Settings {
+        let flag = |name: &str| fixture["settings"][name].as_bool().unwrap_or(true);
+        Settings {
+            model: "upstream-model".to_owned(),
+            name: "m".into(),
+            reasons: flag("reasons"),
+            summaries: flag("summaries"),
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn requests_are_written_as_the_fixtures_say() {
+        golden::check("responses", "request", |fixture| {
+            let provider = ModelResponses { settings: settings(fixture) };
+            golden::sent(&provider, &golden::call(fixture, golden::part(fixture)))
+        });
+    }
+
+    #[test]
+    fn streams_are_read_as_the_fixtures_say() {
+        golden::check("responses", "stream", |fixture| {
+            golden::pieces(events::Reader::new("m".into()), &fixture["events"])
+        });
+    }
+}

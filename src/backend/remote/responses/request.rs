@@ -1,0 +1,111 @@
+//! Our call as a request for a response.
+
+use serde_json::{Map, Value, json};
+
+use super::Settings;
+use super::input;
+use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties};
+use crate::backend::remote::no_words;
+use crate::backend::remote::wire::decimal;
+use crate::backend::{Call, Failure};
+use crate::chat::Request;
+use crate::units::Tokens;
+
+/// The least limit that is taken.
+const LIMIT_MIN: Tokens = Tokens(16);
+
+/// Members that mean the same there.
+const PASSED: [&str; 5] =
+    ["metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "user"];
+
+/// The body of the call.
+pub(super) fn body(
+    settings: &Settings,
+    call: &Call,
+    effort: Option<&str>,
+    tokens: Tokens,
+) -> Result<Value, Failure> {
+    let request = &*call.request;
+    no_penalties(request)?;
+    if tokens < LIMIT_MIN {
+        return Err(no_words("this model is given 16 tokens at least"));
+    }
+    let (instructions, input) = input::split(settings, request)?;
+    let passed = PASSED.iter().filter_map(|name| request.extra.get_key_value(*name));
+    let mut body: Map<String, Value> = passed.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let encrypted = || json!(["reasoning.encrypted_content"]);
+    let sampled = |value: Option<f32>| value.filter(|_| !settings.reasons).map(decimal);
+    add(
+        &mut body,
+        [
+            ("model", Some(json!(settings.model))),
+            ("instructions", (!instructions.is_empty()).then(|| json!(instructions))),
+            ("input", Some(input)),
+            ("stream", Some(json!(true))),
+            ("store", Some(json!(false))),
+            ("include", settings.reasons.then(encrypted)),
+            ("reasoning", reasoning(settings, effort)),
+            ("max_output_tokens", Some(json!(tokens))),
+            ("temperature", sampled(request.sampling.temperature)),
+            ("top_p", sampled(request.sampling.top_p)),
+            ("text", text(request)?),
+            ("tools", tools(request)),
+            ("tool_choice", tool_choice(request)?),
+        ],
+    );
+    Ok(Value::Object(body))
+}
+
+fn reasoning(settings: &Settings, effort: Option<&str>) -> Option<Value> {
+    let mut reasoning = Map::new();
+    add(
+        &mut reasoning,
+        [("effort", effort.map(|word| json!(word))), ("summary", settings.summaries.then(|| json!("auto")))],
+    );
+    (settings.reasons && !reasoning.is_empty()).then_some(Value::Object(reasoning))
+}
+
+fn text(request: &Request) -> Result<Option<Value>, Failure> {
+    let format = match Form::of(request)? {
+        Form::Text => None,
+        Form::Json => Some(json!({"type": "json_object"})),
+        Form::Schema(named) => {
+            let mut format = named.as_object().cloned().unwrap_or_default();
+            format.insert("type".to_owned(), json!("json_schema"));
+            Some(Value::Object(format))
+        }
+    };
+    let mut text = Map::new();
+    add(&mut text, [("format", format), ("verbosity", request.extra.get("verbosity").cloned())]);
+    Ok((!text.is_empty()).then_some(Value::Object(text)))
+}
+
+/// A function is held to its schema there unless it is said otherwise; with chat completions it is the other way.
+fn tools(request: &Request) -> Option<Value> {
+    let declare = |function: Function<'_>| {
+        let mut tool = Map::new();
+        add(
+            &mut tool,
+            [
+                ("type", Some(json!("function"))),
+                ("name", Some(json!(function.name))),
+                ("description", function.description.map(|text| json!(text))),
+                ("parameters", Some(function.parameters)),
+                ("strict", Some(json!(function.strict))),
+            ],
+        );
+        Value::Object(tool)
+    };
+    let tools = || request.tools.iter().map(Function::of).map(declare).collect();
+    (!request.tools.is_empty()).then(tools)
+}
+
+fn tool_choice(request: &Request) -> Result<Option<Value>, Failure> {
+    let choice = Choice::of(request)?.filter(|_| !request.tools.is_empty());
+    Ok(choice.map(|choice| match choice {
+        Choice::Auto => json!("auto"),
+        Choice::None => json!("none"),
+        Choice::Any => json!("required"),
+        Choice::Named(name) => json!({"type": "function", "name": name}),
+    }))
+}

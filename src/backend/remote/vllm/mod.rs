@@ -1,0 +1,297 @@
+//! vLLM's own server, by its raw completions where a thought is resumed.
+//!
+//! They take token ids as a prompt and name the tokens of each chunk. So a thought is cut after exactly its budget and
+//! resumed without being tokenized again (class `continue`). The chat template is rendered and tokenized by the server.
+//! All else goes to its chat completions.
+
+mod events;
+mod request;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use super::client::Client;
+use super::openai::{ChatCompletions, Settings};
+use super::{Remote, SettingsError, generation};
+use crate::backend::calling;
+use crate::backend::pace::Pace;
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
+use crate::catalog::{Class, Conditions};
+use crate::chat::{Embedding, Message, Request, Role};
+use crate::prompt;
+use crate::prompt::tags::Splitter;
+use crate::units::Tokens;
+
+/// One model of a vLLM server.
+#[derive(Debug)]
+pub struct Vllm {
+    client: Client,
+    /// As for its chat completions; the hand-off has all that must stand before the answer.
+    settings: Settings,
+    pace: Pace,
+    vocabulary: OnceCell<Vocabulary>,
+    chat: OnceCell<Remote<ChatCompletions>>,
+}
+
+/// What the server's tokenizer makes of our texts; asked once.
+#[derive(Debug)]
+struct Vocabulary {
+    start: Vec<u32>,
+    end: Vec<u32>,
+    hand_off: Vec<u32>,
+    newline: Vec<u32>,
+    /// True where the tags stand on lines of their own, as the hand-off shows.
+    lines: bool,
+}
+
+/// A prompt by its tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Prompt {
+    ids: Vec<u32>,
+    /// How many of them stand behind the tag that begins a thought; nothing where none is begun.
+    opening: Option<usize>,
+}
+
+impl Vocabulary {
+    /// The tokens with the place where they begin a thought, if they do: nothing but a line's end follows the tag.
+    fn prompt(&self, ids: Vec<u32>) -> Prompt {
+        let before_newline = ids.strip_suffix(&self.newline[..]).unwrap_or(&ids).ends_with(&self.start);
+        let opening = if self.start.is_empty() {
+            None
+        } else if ids.ends_with(&self.start) {
+            Some(0)
+        } else {
+            before_newline.then_some(self.newline.len())
+        };
+        Prompt { ids, opening }
+    }
+
+    /// The prompt's tokens, with a thought begun at their end.
+    fn opened(&self, prompt: Prompt) -> Vec<u32> {
+        match prompt.opening {
+            Some(_) => prompt.ids,
+            None if self.lines => [prompt.ids, self.start.clone(), self.newline.clone()].concat(),
+            None => [prompt.ids, self.start.clone()].concat(),
+        }
+    }
+
+    /// What closes a thought. Where the hand-off begins with the tag, it stands behind every thought: in Harmony the
+    /// answer is a message of its own.
+    fn close(&self, closed: bool) -> &[u32] {
+        if closed && !self.hand_off.starts_with(&self.end) { &self.end } else { &self.hand_off }
+    }
+
+    /// What an answer may not contain. A tag of several tokens cannot be banned: each is of use elsewhere.
+    fn banned(&self) -> Option<[u32; 2]> {
+        match (&self.start[..], &self.end[..]) {
+            ([start], [end]) => Some([*start, *end]),
+            _ => None,
+        }
+    }
+}
+
+impl Vllm {
+    /// The model, not asked anything yet.
+    pub fn new(settings: Settings) -> Result<Vllm, SettingsError> {
+        let client = Client::new(settings.client.clone())?;
+        let pace = Pace::default();
+        Ok(Vllm { client, settings, pace, vocabulary: OnceCell::new(), chat: OnceCell::new() })
+    }
+
+    async fn begin(&self, call: Call) -> Result<Generation, Failure> {
+        if call.class != Class::Continue || call.request.raw().is_some() {
+            return self.chat().await?.begin(call).await;
+        }
+        calling::check(&call.request, self.settings.tool_syntax)?;
+        match &call.part {
+            Part::Thought { thinking, .. } => self.think(&call, *thinking).await,
+            // A thought stops at its tag here, so no answer has begun.
+            Part::Solution { thought, solution, .. } => self.solve(&call, thought, *solution).await,
+            Part::Whole { .. } | Part::Total { .. } => {
+                Err(Failure::new(Fault::Caller, "this model makes thoughts and answers one by one").unsent())
+            }
+        }
+    }
+
+    async fn think(&self, call: &Call, thinking: Tokens) -> Result<Generation, Failure> {
+        let lap = self.pace.start();
+        let vocabulary = self.vocabulary().await?;
+        let prompt = vocabulary.opened(vocabulary.prompt(self.render(&call.request, true).await?));
+        let body = request::thought(&self.settings, call, &prompt, thinking);
+        let events = self.client.stream("completions", &body).await?;
+        let reader = events::Reader::thought(vocabulary.end.len());
+        Ok(generation(events, reader, lap, VecDeque::new()))
+    }
+
+    async fn solve(&self, call: &Call, thought: &Thought, solution: Tokens) -> Result<Generation, Failure> {
+        let lap = self.pace.start();
+        let vocabulary = self.vocabulary().await?;
+        let (prompt, hand_off) = self.resume(vocabulary, &call.request, thought).await?;
+        let body = request::solution(&self.settings, call, &prompt, solution, vocabulary.banned());
+        let events = self.client.stream("completions", &body).await?;
+        let first = hand_off.then(|| Piece::HandOff { tokens: count(&vocabulary.hand_off) });
+        let Settings { start_tag, end_tag, .. } = &self.settings;
+        // Tags that are banned stay out by themselves; what spells them then only speaks of them.
+        let strips = vocabulary.banned().is_none();
+        let splitter = strips.then(|| Splitter::after_thought(start_tag.as_str(), end_tag.as_str()));
+        let reader = events::Reader::solution(splitter);
+        let pieces = generation(events, reader, lap, first.into_iter().collect());
+        Ok(calling::read(pieces, &call.request, self.settings.tool_syntax))
+    }
+
+    /// What stands before the answer, and whether our hand-off is a part of it.
+    async fn resume(
+        &self,
+        vocabulary: &Vocabulary,
+        request: &Request,
+        thought: &Thought,
+    ) -> Result<(Vec<u32>, bool), Failure> {
+        let thinks = vocabulary.prompt(self.render(request, true).await?);
+        if !thought.closed && thought.text.is_empty() && thought.ids.is_empty() {
+            // No thought at all: a template that can close it by itself does so in the form that was trained.
+            let closed = vocabulary.prompt(self.render(request, false).await?);
+            if closed != thinks && closed.opening.is_none() {
+                return Ok((closed.ids, false));
+            }
+        }
+        let ids = match (&thought.ids[..], thought.text.as_str()) {
+            ([], "") => Vec::new(),
+            ([], text) => self.tokenize(text).await?,
+            (ids, _) => ids.to_vec(),
+        };
+        let close = vocabulary.close(thought.closed);
+        let hand_off = close == vocabulary.hand_off;
+        Ok(([&vocabulary.opened(thinks)[..], &ids, close].concat(), hand_off))
+    }
+
+    /// Its chat completions. What the template puts behind the tag counts as thought there, so that is asked for once.
+    async fn chat(&self) -> Result<&Remote<ChatCompletions>, Failure> {
+        let learn = || async {
+            let vocabulary = self.vocabulary().await?;
+            let request = Request::new("", vec![Message::text(Role::User, "?")]);
+            let opening = vocabulary.prompt(self.render(&request, true).await?).opening.unwrap_or(0);
+            let (opening, closing) = (Tokens(opening as u64), count(&vocabulary.hand_off));
+            let settings = Settings { opening, closing, ..self.settings.clone() };
+            let (client, pace) = (self.client.clone(), self.pace.clone());
+            Ok(Remote { client, provider: ChatCompletions::new(settings), pace })
+        };
+        self.chat.get_or_try_init(learn).await
+    }
+
+    async fn vocabulary(&self) -> Result<&Vocabulary, Failure> {
+        let learn = || async {
+            let Settings { start_tag, end_tag, hand_off, .. } = &self.settings;
+            Ok(Vocabulary {
+                start: self.tokenize(start_tag).await?,
+                end: self.tokenize(end_tag).await?,
+                hand_off: self.tokenize(hand_off).await?,
+                newline: self.tokenize("\n").await?,
+                lines: hand_off.starts_with('\n'),
+            })
+        };
+        self.vocabulary.get_or_try_init(learn).await
+    }
+
+    async fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, Failure> {
+        self.ids(request::template(&self.settings, request, thinking)).await
+    }
+
+    async fn tokenize(&self, text: &str) -> Result<Vec<u32>, Failure> {
+        let body = json!({"model": self.settings.model, "prompt": text, "add_special_tokens": false});
+        self.ids(body).await
+    }
+
+    /// A question that costs nothing: its failures never reached a model.
+    async fn ids(&self, body: Value) -> Result<Vec<u32>, Failure> {
+        // It stands beside `/v1`.
+        let answer = self.client.json("../tokenize", &body).await.map_err(Failure::unsent)?;
+        let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
+        ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+    }
+}
+
+fn count(ids: &[u32]) -> Tokens {
+    Tokens(ids.len().try_into().unwrap_or(u64::MAX))
+}
+
+impl Backend for Vllm {
+    fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
+        async move { self.begin(call).await }.boxed()
+    }
+
+    fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
+        async move { self.chat().await?.embed(ask).await }.boxed()
+    }
+
+    fn prompt_tokens(&self, request: &Request) -> Tokens {
+        prompt::bound::prompt_tokens(request)
+    }
+
+    fn conditions(&self) -> Conditions {
+        self.pace.conditions()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::remote::golden;
+    use crate::backend::remote::openai::Dialect;
+
+    fn settings() -> Settings {
+        Settings { model: "upstream-model".to_owned(), dialect: Dialect::vllm(), ..Settings::default() }
+    }
+
+    #[test]
+    fn raw_parts_are_asked_for_as_the_fixtures_say() {
+        golden::check("vllm", "raw-request", |fixture| {
+            let call = golden::call(fixture, golden::part(fixture));
+            match &call.part {
+                Part::Thought { thinking, .. } => request::thought(&settings(), &call, &[1, 2, 3], *thinking),
+                Part::Solution { thought, solution, .. } => {
+                    request::solution(&settings(), &call, &thought.ids, *solution, Some([3, 4]))
+                }
+                _ => request::template(&settings(), &call.request, fixture["thinks"] == true),
+            }
+        });
+    }
+
+    #[test]
+    fn raw_streams_are_read_as_the_fixtures_say() {
+        golden::check("vllm", "raw-stream", |fixture| {
+            let splitter = || Splitter::after_thought("<think>", "</think>");
+            let reader = match fixture["tag"].as_u64() {
+                Some(length) => events::Reader::thought(length.try_into().unwrap()),
+                None => events::Reader::solution((fixture["strips"] == true).then(splitter)),
+            };
+            golden::pieces(reader, &fixture["events"])
+        });
+    }
+
+    #[test]
+    fn a_thought_is_begun_where_the_template_has_not() {
+        let (start, end, newline) = (vec![3], vec![4], vec![26]);
+        let vocabulary = Vocabulary { start, end, hand_off: vec![26, 4, 8], newline, lines: true };
+        let opened = |ids: &[u32]| vocabulary.opened(vocabulary.prompt(ids.to_vec()));
+        assert_eq!(opened(&[1, 2]), [1, 2, 3, 26]);
+        assert_eq!(opened(&[1, 2, 3]), [1, 2, 3]);
+        assert_eq!(opened(&[1, 2, 3, 26]), [1, 2, 3, 26]);
+        assert_eq!(opened(&[1, 3, 2, 26]), [1, 3, 2, 26, 3, 26]);
+        assert_eq!((vocabulary.close(true), vocabulary.close(false)), (&[4][..], &[26, 4, 8][..]));
+    }
+
+    #[test]
+    fn in_harmony_the_answers_message_is_opened_behind_every_thought() {
+        let (start, end, newline) = (vec![5, 6, 7], vec![4], vec![26]);
+        let vocabulary = Vocabulary { start, end, hand_off: vec![4, 1, 5, 8, 7], newline, lines: false };
+        assert_eq!(vocabulary.opened(vocabulary.prompt(vec![1, 2])), [1, 2, 5, 6, 7]);
+        for closed in [true, false] {
+            assert_eq!(vocabulary.close(closed), [4, 1, 5, 8, 7]);
+        }
+    }
+}

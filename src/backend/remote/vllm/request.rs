@@ -1,0 +1,86 @@
+//! Our calls as the JSON of vLLM's raw completions.
+
+use serde_json::{Map, Value, json};
+
+use crate::backend::remote::openai::{Settings, Switch, conversation};
+use crate::backend::remote::wire::decimal;
+use crate::backend::{Call, calling};
+use crate::chat::Request;
+use crate::units::Tokens;
+
+/// Members of the caller's that mean the same here.
+const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];
+
+/// The bias that bans a token.
+const BANNED: i32 = -100;
+
+/// What `/tokenize` renders.
+pub(super) fn template(settings: &Settings, request: &Request, thinking: bool) -> Value {
+    let messages = conversation::plain(settings, &request.messages);
+    let mut body = json!({"model": settings.model, "messages": messages, "add_generation_prompt": true});
+    if calling::offers(request) {
+        body["tools"] = request.tools.iter().map(|tool| tool.declaration.clone()).collect();
+    }
+    let mut arguments = request.extra.get("chat_template_kwargs").cloned().unwrap_or_else(|| json!({}));
+    if let Switch::Template(argument) = &settings.dialect.switch {
+        arguments[&**argument] = json!(thinking);
+    }
+    if arguments.as_object().is_some_and(|arguments| !arguments.is_empty()) {
+        body["chat_template_kwargs"] = arguments;
+    }
+    body
+}
+
+/// The first phase. The tag may be a special token, whose text would be left out, so that it never stopped there.
+pub(super) fn thought(settings: &Settings, call: &Call, prompt: &[u32], thinking: Tokens) -> Value {
+    let mut body = common(settings, call, prompt, thinking);
+    body.insert("stop".to_owned(), json!([settings.end_tag]));
+    body.insert("skip_special_tokens".to_owned(), json!(false));
+    body.extend(bias(&call.request, None));
+    Value::Object(body)
+}
+
+/// The second phase. The caller's stop texts are looked for above, where they are for all backends.
+pub(super) fn solution(
+    settings: &Settings,
+    call: &Call,
+    prompt: &[u32],
+    solution: Tokens,
+    banned: Option<[u32; 2]>,
+) -> Value {
+    let mut body = common(settings, call, prompt, solution);
+    body.extend(bias(&call.request, banned));
+    // Only an answer has a form; a thought before it has none.
+    body.extend(call.request.response_format.clone().map(|format| ("response_format".to_owned(), format)));
+    Value::Object(body)
+}
+
+fn common(settings: &Settings, call: &Call, prompt: &[u32], tokens: Tokens) -> Map<String, Value> {
+    let sampling = &call.request.sampling;
+    let mut body = Map::from_iter([
+        ("model".to_owned(), json!(settings.model)),
+        ("prompt".to_owned(), json!(prompt)),
+        ("max_tokens".to_owned(), json!(tokens)),
+        ("stream".to_owned(), json!(true)),
+        ("stream_options".to_owned(), json!({"include_usage": true})),
+        ("return_token_ids".to_owned(), json!(true)),
+        ("seed".to_owned(), json!(call.seed & i64::MAX.cast_unsigned())),
+    ]);
+    let optional = [
+        ("temperature", sampling.temperature.map(decimal)),
+        ("top_p", sampling.top_p.map(decimal)),
+        ("top_k", sampling.top_k.map(|k| json!(k))),
+    ];
+    let passed = PASSED.iter().map(|&name| (name, call.request.extra.get(name).cloned()));
+    let present = optional.into_iter().chain(passed);
+    body.extend(present.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    body
+}
+
+/// The caller's own biases, and what must not come.
+fn bias(request: &Request, banned: Option<[u32; 2]>) -> Option<(String, Value)> {
+    let stated = request.extra.get("logit_bias").and_then(Value::as_object).cloned().unwrap_or_default();
+    let bans = banned.into_iter().flatten().map(|id| (id.to_string(), json!(BANNED)));
+    let all: Map<String, Value> = stated.into_iter().chain(bans).collect();
+    (!all.is_empty()).then(|| ("logit_bias".to_owned(), Value::Object(all)))
+}

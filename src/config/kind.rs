@@ -1,0 +1,129 @@
+//! The kinds of backends, and what holds for each where nothing is said.
+
+use crate::catalog::{Capability, Class, Service};
+
+/// A kind of backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Local,
+    OpenAi,
+    LlamaCpp,
+    DeepSeek,
+    DashScope,
+    OpenRouter,
+    Vllm,
+    Sglang,
+    Mistral,
+    Xai,
+    Ollama,
+    Anthropic,
+    Gemini,
+    Responses,
+}
+
+/// As they are written.
+pub(super) const KINDS: [(&str, Kind); 14] = [
+    ("openai", Kind::OpenAi),
+    ("anthropic", Kind::Anthropic),
+    ("gemini", Kind::Gemini),
+    ("responses", Kind::Responses),
+    ("llamacpp", Kind::LlamaCpp),
+    ("vllm", Kind::Vllm),
+    ("sglang", Kind::Sglang),
+    ("ollama", Kind::Ollama),
+    ("deepseek", Kind::DeepSeek),
+    ("dashscope", Kind::DashScope),
+    ("openrouter", Kind::OpenRouter),
+    ("mistral", Kind::Mistral),
+    ("xai", Kind::Xai),
+    ("local", Kind::Local),
+];
+
+impl Kind {
+    /// The word for it in the file.
+    pub(super) fn word(self) -> &'static str {
+        KINDS.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
+    }
+
+    /// How such a backend holds a model's thinking where nothing is said of it, the strongest way first.
+    pub(super) fn classes(self) -> &'static [Class] {
+        match self {
+            Kind::Local => &[Class::Inline],
+            Kind::LlamaCpp => &[Class::Continue, Class::Native],
+            Kind::Vllm | Kind::Sglang => &[Class::Continue, Class::Native, Class::Turn],
+            Kind::DeepSeek | Kind::Mistral => &[Class::Continue, Class::Turn],
+            Kind::DashScope | Kind::OpenRouter => &[Class::Native, Class::Turn],
+            Kind::Ollama => &[Class::Turn],
+            Kind::Anthropic => &[Class::Native, Class::Turn],
+            Kind::Gemini => &[Class::Native],
+            Kind::OpenAi | Kind::Responses | Kind::Xai => &[Class::Effort],
+        }
+    }
+
+    /// How it can hold it where the operator says so.
+    pub(super) fn classes_most(self) -> &'static [Class] {
+        match self {
+            Kind::Local => &[Class::Inline],
+            Kind::LlamaCpp => self.classes(),
+            Kind::Anthropic => &[Class::Native, Class::Turn, Class::Effort],
+            Kind::Gemini => &[Class::Native, Class::Effort],
+            Kind::Responses => &[Class::Effort],
+            _ => &[Class::Continue, Class::Native, Class::Turn, Class::Effort],
+        }
+    }
+
+    /// What the models of such a backend can be asked for where nothing is said of it.
+    pub(super) fn services(self) -> &'static [Service] {
+        match self {
+            Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => {
+                &[Service::Chat, Service::Completions]
+            }
+            Kind::OpenAi
+            | Kind::DeepSeek
+            | Kind::DashScope
+            | Kind::OpenRouter
+            | Kind::Mistral
+            | Kind::Xai
+            | Kind::Anthropic
+            | Kind::Gemini
+            | Kind::Responses => &[Service::Chat],
+        }
+    }
+
+    /// What they can do beyond text.
+    pub(super) fn capabilities(self) -> &'static [Capability] {
+        match self {
+            // DeepSeek takes no penalties while it thinks, xAI none at all, and Mistral no biases.
+            Kind::Local | Kind::DeepSeek | Kind::Mistral | Kind::Xai => &[],
+            Kind::Anthropic | Kind::Gemini | Kind::Responses => {
+                &[Capability::Tools, Capability::Images, Capability::Schema]
+            }
+            _ => &[Capability::Penalties],
+        }
+    }
+
+    /// Whether it stops, and stops billing, when the connection is gone: who serves for oneself does.
+    pub(super) fn stops_billing(self) -> bool {
+        matches!(self, Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama)
+    }
+
+    /// Where its API is, for those that are at one place.
+    pub(super) fn base_url(self) -> Option<&'static str> {
+        match self {
+            Kind::DeepSeek => Some("https://api.deepseek.com"),
+            Kind::DashScope => Some("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
+            Kind::OpenRouter => Some("https://openrouter.ai/api/v1"),
+            Kind::Mistral => Some("https://api.mistral.ai/v1"),
+            Kind::Xai => Some("https://api.x.ai/v1"),
+            Kind::Anthropic => Some("https://api.anthropic.com/v1"),
+            Kind::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
+            Kind::OpenAi
+            | Kind::Responses
+            | Kind::LlamaCpp
+            | Kind::Vllm
+            | Kind::Sglang
+            | Kind::Ollama
+            | Kind::Local => None,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `[resilience]`: how the targets of a model are treated.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::backend::fleet::{BreakerSettings, ConcurrencySettings, RetrySettings, Settings};
+
+use super::mistake::Wrong;
+use super::reader::Section;
+
+/// The shortest and the longest time that stands here.
+const TIMES: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(24 * 3600);
+
+/// The most of anything that is counted here.
+const COUNT_MAX: u32 = 100_000;
+
+/// `[resilience]`.
+pub(super) fn resilience(root: &Section<'_>) -> Settings {
+    let section = root.section("resilience");
+    let usual = Settings::default();
+    let waiting = section.within("queue_max", 0..=COUNT_MAX as usize);
+    Settings {
+        breaker: breaker(&section, usual.breaker),
+        retry: retry(&section, usual.retry),
+        concurrency: Some(concurrency(&section, usual.concurrency.unwrap_or_default())),
+        queue_max: waiting.unwrap_or(usual.queue_max),
+        wait_max: time(&section, "queue_wait_max", usual.wait_max),
+        load_every: time(&section, "load_every", usual.load_every),
+    }
+}
+
+fn retry(section: &Section<'_>, usual: RetrySettings) -> RetrySettings {
+    RetrySettings {
+        attempts_max: section.within("attempts_max", 1..=10).unwrap_or(usual.attempts_max),
+        share: section.within("retry_share", 0.0..=1.0).unwrap_or(usual.share),
+        per_second: section.within("retry_per_second", 0..=10_000).unwrap_or(usual.per_second),
+        wait_first: time(section, "retry_wait", usual.wait_first),
+        wait_max: time(section, "retry_wait_max", usual.wait_max),
+        sent_too: section.or("retry_sent", usual.sent_too),
+    }
+}
+
+fn breaker(section: &Section<'_>, usual: BreakerSettings) -> BreakerSettings {
+    let settings = BreakerSettings {
+        failures_max: section.within("failures_max", 1..=COUNT_MAX).unwrap_or(usual.failures_max),
+        success_min: section.within("success_min", 0.0..=1.0).unwrap_or(usual.success_min),
+        requests_min: section.within("requests_min", 1..=COUNT_MAX).unwrap_or(usual.requests_min),
+        rest_min: time(section, "rest_min", usual.rest_min),
+        rest_max: time(section, "rest_max", usual.rest_max),
+        credential_rest: time(section, "credential_rest", usual.credential_rest),
+    };
+    if settings.rest_max < settings.rest_min {
+        section.wrong("rest_max", Wrong::new("shorter than rest_min", "write the longer one here"));
+    }
+    settings
+}
+
+fn concurrency(section: &Section<'_>, usual: ConcurrencySettings) -> ConcurrencySettings {
+    let settings = ConcurrencySettings {
+        min: section.within("concurrency_min", 1..=COUNT_MAX).unwrap_or(usual.min),
+        start: section.within("concurrency_start", 1..=COUNT_MAX).unwrap_or(usual.start),
+        max: section.within("concurrency_max", 1..=COUNT_MAX).unwrap_or(usual.max),
+        tolerance: section.within("first_token_tolerance", 1.0..=100.0).unwrap_or(usual.tolerance),
+    };
+    if !(settings.min..=settings.max).contains(&settings.start) {
+        let remedy = "write concurrency_min ≤ concurrency_start ≤ concurrency_max";
+        section.wrong("concurrency_start", Wrong::new("not between its bounds", remedy));
+    }
+    settings
+}
+
+fn time(section: &Section<'_>, key: &'static str, usual: Duration) -> Duration {
+    section.within(key, TIMES).unwrap_or(usual)
+}

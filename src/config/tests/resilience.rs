@@ -1,0 +1,93 @@
+//! Targets and how they are treated.
+
+use std::time::Duration;
+
+use super::{check, load_text};
+use crate::backend::fleet;
+use crate::config::{Deployment, Source};
+use crate::units::Priority;
+
+fn deployments(text: &str) -> Vec<Deployment> {
+    load_text(text).unwrap().backends.last().unwrap().models[0].deployments.clone()
+}
+
+#[test]
+fn a_backend_is_its_own_deployment_and_others_differ_from_it_in_what_they_say() {
+    let head = "[[backend]]\nname = 'b'\nbase_url = 'http://a/v1'\nconnect_timeout = '1s'\nmodels = ['m']\n";
+    let own = deployments(&format!("{head}metrics_url = 'http://a/metrics'\n"));
+    assert_eq!((own.len(), &*own[0].name, own[0].metrics_url.as_deref()), (1, "b", Some("http://a/metrics")));
+    let several = deployments(&format!(
+        "{head}api_key_env = 'OPENAI_API_KEY'\n[[backend.deployment]]\n[[backend.deployment]]\nname = 'eu'\n\
+         base_url = 'http://eu/v1'\nmetrics_url = 'http://eu/metrics'\n"
+    ));
+    let names: Vec<(&str, &str)> = several.iter().map(|it| (&*it.name, &*it.client.base_url)).collect();
+    assert_eq!(names, [("1", "http://a/v1"), ("eu", "http://eu/v1")]);
+    for deployment in &several {
+        assert_eq!(deployment.client.connect, Duration::from_secs(1));
+        assert!(deployment.client.api_key.is_some());
+    }
+}
+
+#[test]
+fn a_source_is_reached_as_its_deployment_says() {
+    let text = "[[backend]]\nmodels = ['m']\n[[backend.deployment]]\nbase_url = 'http://eu/v1'\n";
+    let settings = load_text(text).unwrap();
+    let served = &settings.backends.last().unwrap().models[0];
+    let Source::OpenAi(reached) = served.source.reached(&served.deployments[0].client) else {
+        panic!("a kind")
+    };
+    assert_eq!((&*reached.client.base_url, &*reached.model), ("http://eu/v1", "m"));
+}
+
+#[test]
+fn mistakes_in_deployments_are_named() {
+    let head = "[[backend]]\nmodels = ['m']\n[[backend.deployment]]\n";
+    check(
+        head,
+        &["line 3: backend.deployment.base_url: missing; write where its API begins, here or in the backend"],
+    );
+    check(
+        &format!(
+            "{head}name = 'a'\nbase_url = 'x'\n[[backend.deployment]]\nname = 'a'\nbase_url = 'http://b'\n"
+        ),
+        &[
+            "line 5: backend.deployment.base_url: not a URL: relative URL without a base; write it like \
+             \"https://api.example.com/v1\"",
+            "line 7: backend.deployment.name: a second deployment \"a\"; give each a name of its own",
+        ],
+    );
+}
+
+#[test]
+fn without_a_word_the_usual_limits_hold_and_each_can_be_said() {
+    assert_eq!(load_text("").unwrap().resilience, fleet::Settings::default());
+    let text = "[resilience]\nattempts_max = 1\nretry_share = 0.5\nfailures_max = 9\nrest_min = '5s'\n\
+                concurrency_max = 300\nqueue_max = 0\nqueue_wait_max = '3s'\n";
+    let settings = load_text(text).unwrap().resilience;
+    assert_eq!((settings.retry.attempts_max, settings.breaker.failures_max, settings.queue_max), (1, 9, 0));
+    assert_eq!(
+        (settings.breaker.rest_min, settings.wait_max),
+        (Duration::from_secs(5), Duration::from_secs(3))
+    );
+    assert_eq!(settings.concurrency.unwrap().max, 300);
+    check(
+        "[resilience]\nrest_min = '2m'\nconcurrency_start = 2\n",
+        &[
+            "line 1: resilience.rest_max: shorter than rest_min; write the longer one here",
+            "line 3: resilience.concurrency_start: not between its bounds; write concurrency_min ≤ \
+             concurrency_start ≤ concurrency_max",
+        ],
+    );
+}
+
+#[test]
+fn a_key_may_be_for_batch_work() {
+    let hash = format!("hash = 'sha256:{}'", "1".repeat(64));
+    let settings = load_text(&format!("[[key]]\nname = 'night'\npriority = 'batch'\n{hash}\n")).unwrap();
+    assert_eq!(settings.tenants[0].priority, Priority::Batch);
+    let catalog = settings.catalog;
+    let mistakes =
+        crate::config::keys(&format!("[[key]]\nname = 'n'\npriority = 'batch'\n{hash}\n"), "x", &catalog);
+    let mistakes = mistakes.map(drop).unwrap_err().list;
+    assert_eq!(mistakes[0].key, "key.priority");
+}

@@ -1,0 +1,188 @@
+//! Where a request goes, and where it goes next when that failed: to another target of the same model, to the next
+//! offer, or once more to the same target after a while.
+//!
+//! This is the only place that tries again. What an attempt may have cost is paid from the reservation, which is
+//! extended first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::backend::fleet::{Fleet, Seat, Want};
+use crate::backend::{Failure, Fault, Retry};
+use crate::catalog::{Offer, Spent};
+use crate::execute::Progress;
+
+use super::Report;
+use super::books::Books;
+use super::flying::{Flying, Landing};
+
+/// The attempts at a plan: which offer is at hand, and what was tried of it.
+pub(super) struct Attempts<'p> {
+    pub(super) offer: &'p Offer,
+    left: std::slice::Iter<'p, Offer>,
+    tried: u32,
+    been: Vec<usize>,
+}
+
+/// An attempt that can be made: on these places, or the reason that there are none.
+pub(super) type Boarded = Result<Seat, Landing>;
+
+impl<'p> Attempts<'p> {
+    pub(super) fn at(flying: &'p Flying) -> Attempts<'p> {
+        let (offer, left) = (&flying.plan.best, flying.plan.fallbacks.iter());
+        Attempts { offer, left, tried: 0, been: Vec::new() }
+    }
+
+    fn turn_to(&mut self, offer: &'p Offer) {
+        self.offer = offer;
+        self.tried = 0;
+        self.been.clear();
+    }
+
+    fn sets_out(&mut self, seat: &Seat) {
+        self.tried += 1;
+        if !self.been.contains(&seat.place()) {
+            self.been.push(seat.place());
+        }
+    }
+}
+
+impl Flying {
+    /// Takes places for the first attempt at an offer, and waits for them if need be.
+    pub(super) async fn board(&self, attempts: &mut Attempts<'_>, reports: &mpsc::Sender<Report>) -> Boarded {
+        let fleet = self.fleet(attempts.offer).map_err(Landing::Failed)?;
+        let seat = tokio::select! {
+            biased;
+            () = reports.closed() => return Err(Landing::HungUp),
+            seat = fleet.board(self.want()) => seat.map_err(Landing::Failed)?,
+        };
+        attempts.sets_out(&seat);
+        Ok(seat)
+    }
+
+    /// What is tried after a failure, with its money set aside; nothing where that was the end.
+    pub(super) async fn next(
+        &self,
+        attempts: &mut Attempts<'_>,
+        (landing, progress): (&Landing, &[Progress]),
+        books: &mut Books,
+        reports: &mpsc::Sender<Report>,
+    ) -> Option<Boarded> {
+        let Landing::Failed(failure) = landing else { return None };
+        if !self.may_go_on(failure, progress) {
+            return None;
+        }
+        let spent: Vec<Spent> = progress.iter().map(|choice| choice.phases.spent()).collect();
+        if let Some(seat) = self.elsewhere(attempts, failure, &spent, books).await {
+            return Some(Ok(seat));
+        }
+        // What does not fit any more is not tried.
+        while let Some(next) = attempts.left.next() {
+            if books.turn_to(next, self.cost(attempts.offer, &spent), &spent).await {
+                self.give_up(attempts.offer, failure);
+                attempts.turn_to(next);
+                return Some(self.board(attempts, reports).await);
+            }
+        }
+        self.once_more(attempts, failure, &spent, books, reports).await.map(Ok)
+    }
+
+    /// Another target or model may be tried while the caller has seen nothing, there is time, and the fault is not the
+    /// caller's.
+    fn may_go_on(&self, failure: &Failure, progress: &[Progress]) -> bool {
+        let unseen = progress.iter().all(|choice| choice.first.is_none());
+        let helps = failure.retry > Retry::Never && failure.fault != Fault::Caller;
+        unseen && helps && Instant::now() < self.deadline
+    }
+
+    async fn elsewhere(
+        &self,
+        attempts: &mut Attempts<'_>,
+        failure: &Failure,
+        spent: &[Spent],
+        books: &mut Books,
+    ) -> Option<Seat> {
+        let fleet = self.fleet(attempts.offer).ok()?;
+        let retry = fleet.settings().retry;
+        // Where there was no seat at all there is none elsewhere either.
+        let may = (1..retry.attempts_max).contains(&attempts.tried);
+        if !may || !(failure.unsent || retry.sent_too) {
+            return None;
+        }
+        let seat = fleet.board_again(&self.want(), &attempts.been)?;
+        self.paid(attempts, seat, failure, spent, books).await
+    }
+
+    /// After a while on whatever target of the same model is best by then.
+    async fn once_more(
+        &self,
+        attempts: &mut Attempts<'_>,
+        failure: &Failure,
+        spent: &[Spent],
+        books: &mut Books,
+        reports: &mpsc::Sender<Report>,
+    ) -> Option<Seat> {
+        let fleet = self.fleet(attempts.offer).ok()?;
+        if failure.retry < Retry::Again || !(failure.unsent || fleet.settings().retry.sent_too) {
+            return None;
+        }
+        let wait = fleet.wait_again(attempts.tried, &self.want())?;
+        if !self.waited(wait, reports).await {
+            return None;
+        }
+        let seat = fleet.board_again(&self.want(), &[])?;
+        self.paid(attempts, seat, failure, spent, books).await
+    }
+
+    /// The seat of an attempt whose worst case could be set aside beside what was lost.
+    async fn paid(
+        &self,
+        attempts: &mut Attempts<'_>,
+        seat: Seat,
+        failure: &Failure,
+        spent: &[Spent],
+        books: &mut Books,
+    ) -> Option<Seat> {
+        let cost = self.cost(attempts.offer, spent);
+        if !books.turn_to(attempts.offer, cost, spent).await {
+            return None;
+        }
+        attempts.sets_out(&seat);
+        let (model, target) = (&*attempts.offer.model, &**seat.target());
+        tracing::info!(request = %self.id, model, target, fault = failure.fault.word(), %failure, "tried again");
+        self.parts.metrics.backends.retries.with_label_values(&[model, target]).inc();
+        Some(seat)
+    }
+
+    /// False where the caller left meanwhile.
+    async fn waited(&self, wait: Duration, reports: &mpsc::Sender<Report>) -> bool {
+        tokio::select! {
+            biased;
+            () = reports.closed() => false,
+            () = tokio::time::sleep(wait) => true,
+        }
+    }
+
+    fn fleet(&self, offer: &Offer) -> Result<&Arc<Fleet>, Failure> {
+        let fleet = self.parts.fleets.get(&offer.model);
+        fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().elsewhere())
+    }
+
+    fn want(&self) -> Want {
+        Want {
+            beginning: self.beginning,
+            calls: self.request.choices,
+            priority: self.priority,
+            deadline: self.deadline,
+        }
+    }
+
+    /// The next offer is tried instead.
+    fn give_up(&self, offer: &Offer, failure: &Failure) {
+        tracing::warn!(request = %self.id, model = %offer.model, fault = failure.fault.word(), %failure, "fell back");
+        self.parts.metrics.requests.fallbacks.with_label_values(&[&*offer.model]).inc();
+    }
+}

@@ -1,0 +1,336 @@
+//! Anthropic's Messages. A model whose name has `adaptive` in it takes no budgets and no sampling, like the newer ones.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use axum::http::{HeaderMap, Uri};
+use serde_json::{Value, json};
+
+use super::{Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, named, said, sign, unknown};
+
+const MEMBERS: [&str; 14] = [
+    "model",
+    "messages",
+    "max_tokens",
+    "stream",
+    "system",
+    "thinking",
+    "output_config",
+    "stop_sequences",
+    "metadata",
+    "cache_control",
+    "tools",
+    "tool_choice",
+    "temperature",
+    "top_k",
+];
+const BLOCKS: [(&str, &[&str]); 6] = [
+    ("text", &["type", "text", "cache_control"]),
+    ("image", &["type", "source", "cache_control"]),
+    ("tool_use", &["type", "id", "name", "input", "cache_control"]),
+    ("tool_result", &["type", "tool_use_id", "content", "is_error", "cache_control"]),
+    ("thinking", &["type", "thinking", "signature"]),
+    ("redacted_thinking", &["type", "data"]),
+];
+
+/// The provider, with what it has in its cache.
+#[derive(Debug, Default)]
+pub(crate) struct Anthropic {
+    cache: Mutex<Vec<String>>,
+}
+
+fn refuse(status: u16, kind: &str, message: impl Into<String>) -> Refusal {
+    let error = json!({"type": kind, "message": message.into()});
+    (status, json!({"type": "error", "error": error, "request_id": "req_1"}))
+}
+
+fn wrong(message: impl Into<String>) -> Refusal {
+    refuse(400, "invalid_request_error", message)
+}
+
+fn ensure(right: bool, message: impl Into<String>) -> Result<(), Refusal> {
+    if right { Ok(()) } else { Err(wrong(message)) }
+}
+
+fn members(place: &str, value: &Value, known: &[&str]) -> Result<(), Refusal> {
+    match unknown(value, known) {
+        Some(name) => Err(wrong(format!("{place}{name}: Extra inputs are not permitted"))),
+        None => Ok(()),
+    }
+}
+
+impl Api for Anthropic {
+    const BASE: &'static str = "/v1";
+
+    fn check(&self, uri: &Uri, headers: &HeaderMap, body: &Value) -> Result<Grant, Refusal> {
+        if uri.path() != "/v1/messages" {
+            return Err(refuse(404, "not_found_error", "Not found"));
+        }
+        // The SDK of late sends it as a bearer token.
+        let bearer = said(headers, "authorization").and_then(|text| text.strip_prefix("Bearer "));
+        if said(headers, "x-api-key").or(bearer) != Some(KEY) {
+            return Err(refuse(401, "authentication_error", "invalid x-api-key"));
+        }
+        let version = said(headers, "anthropic-version")
+            .ok_or_else(|| wrong("anthropic-version: header is required"))?;
+        ensure(matches!(version, "2023-06-01" | "2026-10-21"), "anthropic-version: is not a valid version")?;
+        if version == "2026-10-21" {
+            let removed = ["temperature", "top_p", "top_k"].into_iter().find(|name| !body[name].is_null());
+            ensure(removed.is_none(), format!("{removed:?}: not supported in this version"))?;
+        }
+        members("", body, &MEMBERS)?;
+        let model = body["model"].as_str().ok_or_else(|| wrong("model: Field required"))?;
+        let adaptive = model.contains("adaptive");
+        let most = body["max_tokens"].as_u64().ok_or_else(|| wrong("max_tokens: Field required"))?;
+        let thinking = thinking(body, adaptive, most)?;
+        messages(body, model, thinking.is_some(), adaptive)?;
+        tools(body)?;
+        output(body, adaptive)?;
+        let shows = body["thinking"]["display"] == "summarized" || !adaptive;
+        Ok(Grant { model: model.to_owned(), bill: self.bill(body), thinking, most, shows })
+    }
+
+    fn events(&self, grant: &Grant, written: &Written) -> Vec<Emitted> {
+        let Bill { prompt, cache_read, cache_write, .. } = grant.bill;
+        let usage = json!({
+            "input_tokens": prompt - cache_read - cache_write, "cache_read_input_tokens": cache_read,
+            "cache_creation_input_tokens": cache_write, "output_tokens": 1,
+        });
+        let message = json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": grant.model, "content": [],
+            "stop_reason": null, "stop_sequence": null, "usage": usage,
+        });
+        let mut events = vec![named(&json!({"type": "message_start", "message": message}), 0)];
+        events.push(named(&json!({"type": "ping"}), 0));
+        let cut = written.limited && written.answer.is_empty();
+        let mut blocks = 0..;
+        if !written.thought.is_empty() {
+            thought(blocks.next().unwrap(), grant, written, cut, &mut events);
+        }
+        if !written.answer.is_empty() {
+            let start = json!({"type": "text", "text": ""});
+            let deltas = chunks(&written.answer)
+                .map(|(text, words)| (json!({"type": "text_delta", "text": text}), words));
+            block(blocks.next().unwrap(), &start, deltas, &mut events);
+        }
+        for (at, call) in written.calls.iter().enumerate() {
+            let (name, input) = call;
+            let start = json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": {}});
+            let text = input.to_string();
+            let (first, rest) = text.split_at(text.len() / 2);
+            let delta = |text: &str| json!({"type": "input_json_delta", "partial_json": text});
+            let deltas = [(delta(""), 0), (delta(first), super::call_words(call)), (delta(rest), 0)];
+            block(blocks.next().unwrap(), &start, deltas.into_iter(), &mut events);
+        }
+        let reason = match (written.limited, written.calls.is_empty()) {
+            (true, _) => "max_tokens",
+            (false, false) => "tool_use",
+            (false, true) => "end_turn",
+        };
+        let delta = json!({"stop_reason": reason, "stop_sequence": null});
+        let usage = json!({
+            "output_tokens": written.count(),
+            "output_tokens_details": {"thinking_tokens": written.thought.len()},
+        });
+        events.push(named(&json!({"type": "message_delta", "delta": delta, "usage": usage}), 0));
+        events.push(named(&json!({"type": "message_stop"}), 0));
+        events
+    }
+
+    fn failure(&self) -> Emitted {
+        let error = json!({"type": "overloaded_error", "message": "Overloaded"});
+        named(&json!({"type": "error", "error": error}), 0)
+    }
+}
+
+impl Anthropic {
+    /// With a mark, what was asked before is read from the cache and the rest put there.
+    fn bill(&self, body: &Value) -> Bill {
+        let read = [&body["system"], &body["tools"], &body["messages"]];
+        let prompt = read.into_iter().map(count).sum();
+        if body["cache_control"].is_null() {
+            return Bill { prompt, ..Bill::default() };
+        }
+        let mut cache = self.cache.lock().unwrap();
+        let text = format!("{}{}{}", body["system"], body["tools"], body["messages"]);
+        let text = text.trim_end_matches(['}', ']', '"']).to_owned();
+        let known = cache.iter().filter(|known| text.starts_with(known.as_str()));
+        let cache_read =
+            known.map(|known| known.split_whitespace().count() as u64).max().unwrap_or(0).min(prompt);
+        cache.push(text);
+        // What is left over at the end fills no part of the cache.
+        let cache_write = (prompt - cache_read).saturating_sub(2);
+        Bill { prompt, cache_read, cache_write, written: 0 }
+    }
+}
+
+fn thought(at: usize, grant: &Grant, written: &Written, cut: bool, events: &mut Vec<Emitted>) {
+    let text = if grant.shows { written.thought_text() } else { String::new() };
+    let start = json!({"type": "thinking", "thinking": "", "signature": ""});
+    let delta = |(text, words): (String, u64)| {
+        let shown = if grant.shows { text } else { String::new() };
+        (json!({"type": "thinking_delta", "thinking": shown}), words)
+    };
+    let signature = json!({"type": "signature_delta", "signature": sign(&grant.model, &text)});
+    let signature = (!cut).then_some((signature, 0));
+    block(at, &start, chunks(&written.thought).map(delta).chain(signature), events);
+}
+
+fn block(at: usize, start: &Value, deltas: impl Iterator<Item = (Value, u64)>, events: &mut Vec<Emitted>) {
+    events.push(named(&json!({"type": "content_block_start", "index": at, "content_block": start}), 0));
+    for (delta, words) in deltas {
+        events.push(named(&json!({"type": "content_block_delta", "index": at, "delta": delta}), words));
+    }
+    events.push(named(&json!({"type": "content_block_stop", "index": at}), 0));
+}
+
+/// How much may be thought.
+fn thinking(body: &Value, adaptive: bool, most: u64) -> Result<Option<u64>, Refusal> {
+    let thinking = &body["thinking"];
+    let limit = match thinking["type"].as_str() {
+        None | Some("disabled") => None,
+        Some("adaptive") if adaptive => Some(match body["output_config"]["effort"].as_str() {
+            Some("low") => 20,
+            Some("medium") => 100,
+            _ => u64::MAX,
+        }),
+        Some("adaptive") => return Err(wrong("adaptive thinking is not supported on this model")),
+        Some("enabled") if adaptive => {
+            return Err(wrong(
+                "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\"",
+            ));
+        }
+        Some("enabled") => {
+            members("thinking.enabled.", thinking, &["type", "budget_tokens", "display"])?;
+            let budget = thinking["budget_tokens"].as_u64().unwrap_or(0);
+            ensure(
+                budget >= 1024,
+                "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
+            )?;
+            ensure(budget < most, "`max_tokens` must be greater than `thinking.budget_tokens`")?;
+            Some(budget)
+        }
+        Some(other) => return Err(wrong(format!("thinking.type: {other}"))),
+    };
+    let sampled = !body["temperature"].is_null() || !body["top_k"].is_null();
+    ensure(!(sampled && limit.is_some()), "`temperature` may only be set to 1 when thinking is enabled")?;
+    ensure(!(sampled && adaptive), "`temperature` is deprecated for this model")?;
+    let temperature = body["temperature"].as_f64().unwrap_or(1.0);
+    ensure((0.0..=1.0).contains(&temperature), "temperature: range: 0..1")?;
+    let forced = matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool"));
+    ensure(!(forced && limit.is_some()), "Thinking may not be enabled when tool_choice forces tool use.")?;
+    Ok(limit)
+}
+
+fn messages(body: &Value, model: &str, thinks: bool, adaptive: bool) -> Result<(), Refusal> {
+    let messages = body["messages"].as_array().ok_or_else(|| wrong("messages: Field required"))?;
+    let last = messages.last().ok_or_else(|| wrong("messages: at least one message is required"))?;
+    ensure(
+        last["role"] == "user",
+        "This model does not support assistant message prefill. The conversation must end with a user message.",
+    )?;
+    let mut open = BTreeSet::new();
+    for (at, message) in messages.iter().enumerate() {
+        members(&format!("messages.{at}."), message, &["role", "content"])?;
+        let blocks = message["content"]
+            .as_array()
+            .cloned()
+            .unwrap_or_else(|| vec![json!({"type": "text", "text": message["content"]})]);
+        let answered: BTreeSet<String> = ids(&blocks, "tool_result", "tool_use_id");
+        ensure(
+            open.is_subset(&answered),
+            format!(
+                "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {open:?}"
+            ),
+        )?;
+        ensure(
+            answered.is_subset(&open),
+            format!("messages.{at}: unexpected `tool_use_id` found in `tool_result` blocks"),
+        )?;
+        let first_other =
+            blocks.iter().position(|block| block["type"] != "tool_result").unwrap_or(usize::MAX);
+        let late =
+            blocks.iter().skip(first_other.min(blocks.len())).any(|block| block["type"] == "tool_result");
+        ensure(!late, "`tool_result` blocks must come first")?;
+        open = ids(&blocks, "tool_use", "id");
+        for (number, block) in blocks.iter().enumerate() {
+            check_block(&format!("messages.{at}.content.{number}"), block, model)?;
+        }
+    }
+    let last = messages.iter().rposition(|message| message["role"] == "assistant");
+    let calls = |at: &usize| messages[*at]["content"].to_string().contains("\"tool_use\"");
+    if let Some(at) = last.filter(calls).filter(|_| thinks && !adaptive) {
+        let first = messages[at]["content"][0]["type"].as_str().unwrap_or_default();
+        ensure(
+            matches!(first, "thinking" | "redacted_thinking"),
+            format!(
+                "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{first}`."
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+fn ids(blocks: &[Value], kind: &str, member: &str) -> BTreeSet<String> {
+    let of_kind = blocks.iter().filter(|block| block["type"] == kind);
+    of_kind.map(|block| block[member].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn check_block(place: &str, block: &Value, model: &str) -> Result<(), Refusal> {
+    let kind = block["type"].as_str().unwrap_or_default();
+    let known = BLOCKS.iter().find(|(known, _)| *known == kind);
+    let (_, known) = known.ok_or_else(|| wrong(format!("{place}: Input tag '{kind}' found")))?;
+    members(&format!("{place}."), block, known)?;
+    match kind {
+        "text" => ensure(
+            count(&block["text"]) > 0,
+            "messages: text content blocks must contain non-whitespace text",
+        ),
+        "thinking" => {
+            let right = sign(model, block["thinking"].as_str().unwrap_or_default());
+            ensure(block["signature"] == right, format!("{place}: Invalid `signature` in `thinking` block"))
+        }
+        "tool_use" => {
+            let id = block["id"].as_str().unwrap_or_default();
+            let allowed =
+                id.chars().all(|it| it.is_ascii_alphanumeric() || "_-".contains(it)) && !id.is_empty();
+            ensure(allowed, format!("{place}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"))?;
+            ensure(
+                block["input"].is_object(),
+                format!("{place}.tool_use.input: Input should be a valid dictionary"),
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn tools(body: &Value) -> Result<(), Refusal> {
+    for (at, tool) in body["tools"].as_array().into_iter().flatten().enumerate() {
+        members(
+            &format!("tools.{at}."),
+            tool,
+            &["name", "description", "input_schema", "strict", "cache_control", "type"],
+        )?;
+        ensure(
+            tool["input_schema"]["type"] == "object",
+            format!("tools.{at}.custom.input_schema.type: Field required"),
+        )?;
+    }
+    ensure(
+        body["tool_choice"].is_null() || body["tools"].is_array(),
+        "tool_choice: may only be specified while providing tools",
+    )
+}
+
+fn output(body: &Value, adaptive: bool) -> Result<(), Refusal> {
+    let output = &body["output_config"];
+    members("output_config.", output, &["effort", "format"])?;
+    let effort = &output["effort"];
+    ensure(effort.is_null() || adaptive, "This model does not support the effort parameter.")?;
+    let known = matches!(effort.as_str(), None | Some("low" | "medium" | "high" | "xhigh" | "max"));
+    ensure(known, "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'")?;
+    ensure(
+        output["format"].is_null() || output["format"]["schema"].is_object(),
+        "output_config.format.schema: Field required",
+    )
+}

@@ -1,0 +1,247 @@
+//! A provider of chat completions. It thinks and answers by a script, a token at a time, under its own limits, and
+//! keeps a log of its own: the truth about what was asked, generated and billed.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use stint::http::{self, Server};
+use stint::metrics::Metrics;
+use stint::tasks::Tasks;
+
+use super::raw;
+use super::rules::{self, Work};
+
+/// How long a token takes: long enough for it to be noticed that a caller has left.
+pub(super) const PACE: Duration = Duration::from_millis(5);
+
+/// Which provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    DeepSeek,
+    DashScope,
+    OpenRouter,
+    Vllm,
+    Sglang,
+    LlamaCpp,
+    Mistral,
+    Xai,
+    Ollama,
+    OpenAi,
+}
+
+/// What it does when it is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Script {
+    /// How long it would think, in tokens.
+    pub(crate) thinks: u64,
+    /// How long it would answer.
+    pub(crate) answers: u64,
+    /// Fails after so many tokens.
+    pub(crate) fails_after: Option<u64>,
+    /// False where its server was started without what holds a budget.
+    pub(crate) holds: bool,
+    /// True where it takes a budget and does not hold it.
+    pub(crate) forgets: bool,
+}
+
+impl Script {
+    pub(crate) fn new(thinks: u64, answers: u64) -> Script {
+        Script { thinks, answers, fails_after: None, holds: true, forgets: false }
+    }
+}
+
+/// One call: what was asked and what is billed for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) path: String,
+    pub(crate) body: Value,
+    pub(crate) prompt: u64,
+    pub(super) generated: Arc<AtomicU64>,
+    pub(super) thought: Arc<AtomicU64>,
+}
+
+impl Record {
+    /// Everything that was generated, also what nobody took.
+    pub(crate) fn generated(&self) -> u64 {
+        self.generated.load(Ordering::SeqCst)
+    }
+
+    /// How much of it was thought.
+    pub(crate) fn thought(&self) -> u64 {
+        self.thought.load(Ordering::SeqCst)
+    }
+}
+
+/// A provider in this process. It serves until the test ends.
+#[derive(Debug)]
+pub(crate) struct Emulator {
+    /// Where it is, without a path.
+    pub(crate) address: String,
+    log: Arc<Mutex<Vec<Record>>>,
+    refusals: Arc<Mutex<Vec<Value>>>,
+    _tasks: Tasks,
+}
+
+impl Emulator {
+    pub(crate) fn start(kind: Kind, script: Script) -> Emulator {
+        let (tasks, log) = (Tasks::default(), Arc::<Mutex<Vec<Record>>>::default());
+        let refusals = Arc::<Mutex<Vec<Value>>>::default();
+        let bound = http::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = format!("http://{}", bound.address());
+        let (seen, refused) = (log.clone(), refusals.clone());
+        let answer = move |uri: Uri, body: String| async move {
+            let body: Value = serde_json::from_str(&body).unwrap();
+            match uri.path() {
+                "/tokenize" if kind == Kind::Vllm => {
+                    let json = [(header::CONTENT_TYPE, "application/json")];
+                    return (json, raw::tokenize(&body).to_string()).into_response();
+                }
+                "/v1/completions" if kind == Kind::Vllm => {
+                    let prompt = body["prompt"].as_array().unwrap().len() as u64;
+                    let record = Record { prompt, ..record(uri.path(), &body) };
+                    seen.lock().unwrap().push(record.clone());
+                    return raw::answer(script, raw::work(script, &body), record);
+                }
+                _ => {}
+            }
+            match rules::work(kind, script, uri.path(), &body) {
+                Ok(work) => {
+                    let record = record(uri.path(), &body);
+                    seen.lock().unwrap().push(record.clone());
+                    answer(kind, script, work, record)
+                }
+                Err((status, error)) => {
+                    refused.lock().unwrap().push(error.clone());
+                    let status = StatusCode::from_u16(status).unwrap();
+                    (status, [(header::CONTENT_TYPE, "application/json")], error.to_string()).into_response()
+                }
+            }
+        };
+        let settings = stint::config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()));
+        let server = Server::new(settings.unwrap().http, Arc::new(Metrics::new().unwrap()), tasks.clone());
+        tasks.spawn(server.serve(bound, Router::new().fallback(answer)));
+        Emulator { address, log, refusals, _tasks: tasks }
+    }
+
+    /// The calls that it took up, in order.
+    pub(crate) fn calls(&self) -> Vec<Record> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// What it said to those that it refused.
+    pub(crate) fn refusals(&self) -> Vec<Value> {
+        self.refusals.lock().unwrap().clone()
+    }
+
+    /// What it bills, in nano-dollars: 1 for a token read and 4 for one written.
+    pub(crate) fn bill(&self) -> u64 {
+        self.calls().iter().map(|call| call.prompt + 4 * call.generated()).sum()
+    }
+}
+
+fn record(path: &str, body: &Value) -> Record {
+    let words = |value: &Value| value.to_string().split_whitespace().count() as u64;
+    Record {
+        path: path.to_owned(),
+        body: body.clone(),
+        prompt: words(&body["messages"]),
+        generated: Arc::default(),
+        thought: Arc::default(),
+    }
+}
+
+/// One token each time, then the reason for the end and the usage; or an error in the middle.
+fn answer(kind: Kind, script: Script, work: Work, record: Record) -> Response {
+    let all = work.thought + work.answer;
+    let stream = futures_util::stream::unfold(0, move |at| {
+        let (work, record) = (work.clone(), record.clone());
+        async move {
+            if at > all {
+                return None;
+            }
+            tokio::time::sleep(PACE).await;
+            if script.fails_after == Some(at) {
+                return Some((events(&[rules::failure()]), all + 1));
+            }
+            if at == all {
+                return Some((last(kind, &work, &record), at + 1));
+            }
+            record.generated.fetch_add(1, Ordering::SeqCst);
+            if at < work.thought {
+                record.thought.fetch_add(1, Ordering::SeqCst);
+            }
+            Some((events(&[token(kind, &work, &record, at)]), at + 1))
+        }
+    });
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream)).into_response()
+}
+
+type Sent = Result<Bytes, Infallible>;
+
+fn events(events: &[Value]) -> Sent {
+    Ok(events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>().into())
+}
+
+/// A token is three characters long.
+fn token(kind: Kind, work: &Work, record: &Record, at: u64) -> Value {
+    let delta = match kind {
+        _ if at >= work.thought => json!({ "content": "so " }),
+        // Hidden thoughts take their time all the same.
+        Kind::OpenAi | Kind::Xai => json!({}),
+        Kind::OpenRouter => json!({ "content": "", "reasoning": "hm ",
+            "reasoning_details": [{ "type": "reasoning.text", "text": "hm ", "index": 0 }] }),
+        Kind::Vllm | Kind::Ollama => json!({ "reasoning": "hm " }),
+        Kind::Mistral => {
+            json!({ "content": [{ "type": "thinking", "thinking": [{ "type": "text", "text": "hm " }] }] })
+        }
+        Kind::DeepSeek | Kind::DashScope | Kind::Sglang | Kind::LlamaCpp => {
+            json!({ "reasoning_content": "hm " })
+        }
+    };
+    let delta =
+        if work.mistaken && delta["content"] == "so " { json!({ "reasoning": "so " }) } else { delta };
+    let mut chunk = chunk(&delta, None);
+    let (written, asked) = (record.generated(), &record.body);
+    if asked["stream_options"]["continuous_usage_stats"] == true {
+        chunk["usage"] = usage(kind, record);
+    }
+    if asked["return_token_ids"] == true && kind == Kind::Vllm {
+        chunk["choices"][0]["token_ids"] = json!([written]);
+    }
+    if asked["timings_per_token"] == true && kind == Kind::LlamaCpp {
+        chunk["timings"] = json!({ "prompt_n": record.prompt, "cache_n": 0, "predicted_n": written });
+    }
+    chunk
+}
+
+fn last(kind: Kind, work: &Work, record: &Record) -> Sent {
+    let end = chunk(&json!({}), Some(if work.cut_off { "length" } else { "stop" }));
+    let mut usage = chunk(&json!({}), None);
+    usage["choices"] = json!([]);
+    usage["usage"] = self::usage(kind, record);
+    let asked = record.body["stream_options"]["include_usage"] == true || kind == Kind::Mistral;
+    let all = if asked { vec![end, usage] } else { vec![end] };
+    events(&all).map(|bytes| [&bytes[..], b"data: [DONE]\n\n"].concat().into())
+}
+
+fn usage(kind: Kind, record: &Record) -> Value {
+    let (prompt, written) = (record.prompt, record.generated());
+    let mut usage =
+        json!({ "prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written });
+    if matches!(kind, Kind::DeepSeek | Kind::DashScope | Kind::OpenRouter | Kind::Xai | Kind::OpenAi) {
+        usage["completion_tokens_details"] = json!({ "reasoning_tokens": record.thought() });
+    }
+    usage
+}
+
+fn chunk(delta: &Value, finish: Option<&str>) -> Value {
+    json!({ "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m",
+            "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] })
+}

@@ -1,0 +1,236 @@
+//! Anthropic's Messages.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use stint::backend::Backend;
+use stint::backend::remote::anthropic::{Anthropic, Settings, Thinking};
+use stint::backend::remote::{self, Secret};
+use stint::catalog::{Class, EffortLevel, Model, Prices, Rates, Tariff};
+use stint::units::{Money, Price, Tokens};
+
+use super::{
+    ask, body, check_books, check_bound, client, hang_up, large, message, message_of_chunks, next_turn,
+    spent, tool, world,
+};
+use crate::harness::World;
+use crate::harness::emulators::anthropic::Anthropic as Provider;
+use crate::harness::emulators::{Emulator, Turn};
+
+fn backend(emulator: &Emulator, name: &str, adjust: impl FnOnce(&mut Settings)) -> Arc<dyn Backend> {
+    let (client, model) = (client(emulator), format!("claude-{name}"));
+    let mut settings = Settings { client, model, name: name.into(), ..Settings::default() };
+    adjust(&mut settings);
+    Arc::new(Anthropic::new(settings).unwrap())
+}
+
+/// A model that is given budgets.
+fn budgeted(emulator: &Emulator, name: &str, classes: &[Class]) -> (Model, Arc<dyn Backend>) {
+    let model = Model { thinking_min: Tokens(1024), ..large(name, classes) };
+    (model, backend(emulator, name, |_| ()))
+}
+
+/// A model that thinks as it sees fit.
+fn adaptive(emulator: &Emulator, class: Class) -> (Model, Arc<dyn Backend>) {
+    let efforts = [("low", 20), ("medium", 100), ("high", 2000)];
+    let level = |(word, usual): (&str, u64)| EffortLevel { word: word.to_owned(), usual: Tokens(usual) };
+    let model = Model { efforts: efforts.map(level).to_vec(), ..large("m", &[class]) };
+    let settings = |settings: &mut Settings| {
+        settings.model = "claude-adaptive".to_owned();
+        settings.thinking = Thinking::Adaptive;
+        settings.asks_for_thoughts = true;
+        settings.sampling = false;
+    };
+    (model, backend(emulator, "m", settings))
+}
+
+async fn native(script: Vec<Turn>) -> (World, Emulator) {
+    let emulator = Emulator::start(Provider::default(), script);
+    let world = world(vec![budgeted(&emulator, "m", &[Class::Native])]).await;
+    (world, emulator)
+}
+
+fn thinks(tokens: u64) -> Value {
+    json!({ "budget": { "thinking_tokens": tokens, "solution_tokens": 64 } })
+}
+
+#[tokio::test]
+async fn a_thought_is_held_by_the_provider_and_the_books_agree_with_its_bill() {
+    for stream in [false, true] {
+        let (world, emulator) = native(vec![Turn::answers(1500, "it is 51")]).await;
+        let mut asked = thinks(1100);
+        asked["stream"] = stream.into();
+        asked["temperature"] = json!(0.5);
+        let answer = ask(&world, &asked).await;
+        let (said, budget) = if stream {
+            (message_of_chunks(&answer), answer.chunks().budget().clone())
+        } else {
+            (message(&answer), answer.good()["budget"].clone())
+        };
+        assert_eq!(said["content"], "it is 51 ");
+        assert!(said["reasoning_content"].as_str().unwrap().ends_with("w1099 "));
+        assert_eq!(budget["enforced"], "native");
+        assert_eq!(budget["thinking"]["used"], 1100, "{budget}");
+        assert_eq!(budget["solution"]["used"], 3, "{budget}");
+        assert_eq!(emulator.asked()[0]["max_tokens"], 1164);
+        check_books(&world, &emulator).await;
+        let metrics = world.get("sk-acme", "/metrics").await.text;
+        assert!(
+            metrics.contains("stint_requests_total{") && !metrics.contains("stint_demotions_total{"),
+            "{metrics}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_budget_below_the_least_is_no_thought_and_temperature_is_passed_then() {
+    let (world, emulator) = native(vec![Turn::answers(1500, "it is 51")]).await;
+    let answer = ask(&world, &json!({ "budget": { "thinking_tokens": 0 }, "temperature": 0.5 })).await;
+    assert_eq!(answer.good()["budget"]["thinking"]["used"], 0);
+    let asked = &emulator.asked()[0];
+    assert_eq!((&asked["thinking"], &asked["temperature"]), (&Value::Null, &json!(0.5)));
+    check_books(&world, &emulator).await;
+}
+
+#[tokio::test]
+async fn a_run_with_tools_gets_its_signed_thoughts_back() {
+    for stream in [false, true] {
+        let call = Turn::calls(30, &[("search", json!({ "q": "a pet" }))]);
+        let (world, emulator) = native(vec![call.clone(), call, Turn::answers(5, "a cat")]).await;
+        let mut asked = thinks(1024);
+        asked["stream"] = stream.into();
+        asked["tools"] = json!([tool()]);
+        let read = if stream { message_of_chunks } else { message };
+        let first = read(&ask(&world, &asked).await);
+        assert_eq!(first["tool_calls"][0]["function"]["arguments"], "{\"q\":\"a pet\"}", "{first}");
+        let mut second = next_turn(&first, &asked);
+        let again = read(&world.ask("sk-acme", &second).await);
+        let result =
+            json!({ "role": "tool", "tool_call_id": again["tool_calls"][0]["id"], "content": "a dog" });
+        second["messages"].as_array_mut().unwrap().extend([again, result]);
+        assert_eq!(read(&world.ask("sk-acme", &second).await)["content"], "a cat ");
+        // The provider itself has checked the signatures; it was given both.
+        let last = emulator.asked().pop().unwrap();
+        assert_eq!(last["messages"][1]["content"][0]["type"], "thinking", "{last}");
+        assert_eq!(last["messages"][3]["content"][0]["type"], "thinking", "{last}");
+        assert_eq!(last["thinking"]["budget_tokens"], 1024);
+        check_books(&world, &emulator).await;
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_comes_into_a_run_of_another_is_not_given_its_signatures() {
+    let script = vec![Turn::calls(30, &[("search", json!({ "q": "a pet" }))]), Turn::answers(5, "a cat")];
+    let emulator = Emulator::start(Provider::default(), script);
+    let of = |name| budgeted(&emulator, name, &[Class::Native]);
+    let world = world(vec![of("m"), of("n")]).await;
+    let mut asked = thinks(1024);
+    asked["tools"] = json!([tool()]);
+    let first = message(&ask(&world, &asked).await);
+    let mut second = next_turn(&first, &asked);
+    second["model"] = "n".into();
+    assert_eq!(message(&world.ask("sk-acme", &second).await)["content"], "a cat ");
+    let last = emulator.asked().pop().unwrap();
+    assert_eq!(last["messages"][1]["content"][0]["type"], "tool_use", "{last}");
+    assert_eq!((&last["thinking"], &last["max_tokens"]), (&Value::Null, &json!(64)));
+    check_books(&world, &emulator).await;
+}
+
+#[tokio::test]
+async fn a_thought_is_cut_in_the_stream_and_the_answer_asked_for_in_a_new_turn() {
+    let emulator =
+        Emulator::start(Provider::default(), vec![Turn::answers(900, "never"), Turn::answers(900, "51")]);
+    let world = world(vec![adaptive(&emulator, Class::Turn)]).await;
+    let answer = ask(&world, &thinks(100)).await.good();
+    let message = &answer["choices"][0]["message"];
+    assert_eq!((&message["content"], &answer["budget"]["enforced"]), (&json!("51 "), &json!("turn")));
+    assert_eq!(answer["budget"]["thinking"]["ended"], "cut");
+    assert_eq!(message["reasoning_details"], Value::Null, "no part of a cut thought is signed");
+    let asked = emulator.asked();
+    assert_eq!(asked[1]["thinking"], Value::Null);
+    let quoted = asked[1]["messages"][0]["content"][1]["text"].as_str().unwrap().to_owned();
+    let thought = message["reasoning_content"].as_str().unwrap().trim();
+    assert!(quoted.contains(thought) && thought.starts_with("w0 "), "{quoted}");
+    check_bound(&world, &emulator).await;
+    let cut = emulator.bills()[0];
+    assert!(cut.written < 150, "it stopped soon after the cut: {cut:?}");
+}
+
+#[tokio::test]
+async fn an_effort_is_chosen_to_fit_the_budget() {
+    let emulator = Emulator::start(Provider::default(), vec![Turn::answers(900, "it is 51")]);
+    let world = world(vec![adaptive(&emulator, Class::Effort)]).await;
+    let mut asked = thinks(150);
+    asked["temperature"] = json!(0.5);
+    let answer = ask(&world, &asked).await.good();
+    assert_eq!(answer["budget"]["thinking"]["used"], 100, "{answer}");
+    let asked = &emulator.asked()[0];
+    assert_eq!(asked["output_config"]["effort"], "medium");
+    assert_eq!(asked["thinking"], json!({ "type": "adaptive", "display": "summarized" }));
+    check_books(&world, &emulator).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_reaches_its_limit_ends_as_length() {
+    let (world, emulator) = native(vec![Turn::answers(1024, "one two three four five six")]).await;
+    let asked = json!({ "budget": { "thinking_tokens": 1024, "solution_tokens": 4 } });
+    let answer = ask(&world, &asked).await.good();
+    assert_eq!(answer["choices"][0]["finish_reason"], "length");
+    assert_eq!(answer["choices"][0]["message"]["content"], "one two three four ");
+    check_books(&world, &emulator).await;
+}
+
+#[tokio::test]
+async fn what_an_error_or_a_hang_up_leaves_untold_is_never_reckoned_too_low() {
+    let fails = Turn { fails_after: Some(40), ..Turn::answers(1024, "never") };
+    let (failing, emulator) = native(vec![fails]).await;
+    let answer = ask(&failing, &thinks(1024)).await;
+    assert_eq!(answer.status, 503, "{}", answer.text);
+    check_bound(&failing, &emulator).await;
+
+    let (left, emulator) = native(vec![Turn::answers(1024, "never")]).await;
+    hang_up(&left, &thinks(1024)).await;
+    check_bound(&left, &emulator).await;
+}
+
+#[tokio::test]
+async fn a_prompt_in_the_cache_costs_what_the_cache_costs() {
+    let script = vec![Turn::answers(0, "first"), Turn::answers(0, "second")];
+    let emulator = Emulator::start(Provider::default(), script);
+    let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
+    let rates = Rates {
+        list: Prices { input: price(10), output: price(40) },
+        cache_read: price(1),
+        cache_write: price(12),
+    };
+    let model = Model {
+        tariff: Some(Tariff { rates, long: None, call: Money::ZERO }),
+        ..large("m", &[Class::Native])
+    };
+    let world = world(vec![(model, backend(&emulator, "m", |settings| settings.caches = true))]).await;
+    let asked = json!({ "budget": { "thinking_tokens": 0 } });
+    let first = message(&ask(&world, &asked).await);
+    let mut second = body(&asked);
+    let more = json!({ "role": "user", "content": "and then?" });
+    second["messages"].as_array_mut().unwrap().extend([first, more]);
+    message(&world.ask("sk-acme", &second).await);
+    let bills = emulator.bills();
+    assert!(bills[0].cache_write > 0 && bills[1].cache_read > 0 && bills[1].cache_write > 0, "{bills:?}");
+    let billed = bills.iter().map(|bill| {
+        let fresh = bill.prompt - bill.cache_read - bill.cache_write;
+        10 * fresh + bill.cache_read + 12 * bill.cache_write + 40 * bill.written
+    });
+    assert_eq!(spent(&world).await, billed.sum::<u64>());
+}
+
+#[tokio::test]
+async fn a_key_that_is_refused_is_ours_and_costs_nothing() {
+    let emulator = Emulator::start(Provider::default(), Vec::new());
+    let client = remote::Settings { api_key: Some(Secret::new("another")), ..client(&emulator) };
+    let model = large("m", &[Class::Native]);
+    let world = world(vec![(model, backend(&emulator, "m", |settings| settings.client = client))]).await;
+    let answer = ask(&world, &thinks(0)).await;
+    assert!(answer.status >= 500 && !answer.text.contains("x-api-key"), "{}", answer.text);
+    assert_eq!(spent(&world).await, 0);
+    assert_eq!(emulator.refused()[0].0, 401);
+}
