@@ -12,7 +12,7 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint bench card image
+.PHONY: run build test test-tools lint fuzz bench card image
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -38,6 +38,10 @@ test-tools:
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Needs a nightly compiler, cargo-fuzz and a C++ compiler, and fails without them: make fuzz ARGS=600 for ten minutes each.
+fuzz:
+	scripts/fuzz.sh $(ARGS)
 
 bench: build
 	cargo bench --locked

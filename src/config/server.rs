@@ -47,11 +47,13 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
     let server = root.section("server");
     let listen = server.document().variable("STINT_LISTEN", address).or(server.get("listen"));
     let metrics_listen = server.get("metrics_listen");
+    let body_max = bytes(&server, "body_max", 32 << 20);
     let settings = http::Settings {
         listen: listen.unwrap_or(([127, 0, 0, 1], 8080).into()),
         metrics_listen,
         connections_max: server.within("connections_max", 1..=1_000_000).unwrap_or(1024),
-        body_max: bytes(&server, "body_max", 32 << 20),
+        body_max,
+        bodies_max: bodies_max(&server, body_max),
         headers_max: server.within("headers_max", 8..=1000).unwrap_or(64),
         head_max: bytes(&server, "head_max", 32 << 10),
         head_timeout: seconds(&server, "head_timeout", 10),
@@ -68,6 +70,16 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
         server.wrong("metrics_listen", Wrong::new("the same address as listen", remedy));
     }
     settings
+}
+
+/// Room for one body at least.
+fn bodies_max(server: &Section<'_>, body_max: usize) -> usize {
+    let said = server.within("bodies_max", Bytes(1 << 10)..=Bytes(1 << 40)).map(|bytes| bytes.0);
+    if said.is_some_and(|said| said < body_max) {
+        let remedy = "give it room for one body at least; for several, some times body_max";
+        server.wrong("bodies_max", Wrong::new("less than body_max", remedy));
+    }
+    said.unwrap_or_else(|| body_max.max(256 << 20))
 }
 
 /// `[gateway]`.

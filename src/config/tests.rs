@@ -366,6 +366,18 @@ fn a_secret_in_the_file_is_refused() {
 }
 
 #[test]
+fn there_is_room_for_one_body_at_least() {
+    check(
+        "[server]\nbody_max = '2MiB'\nbodies_max = '1MiB'\n",
+        &[
+            "line 3: server.bodies_max: less than body_max; give it room for one body at least; for several, some times body_max",
+        ],
+    );
+    let settings = load_text("[server]\nbody_max = '512MiB'\n").unwrap();
+    assert_eq!(settings.http.bodies_max, 512 << 20, "where nothing is said");
+}
+
+#[test]
 fn only_loopback_is_served_without_keys() {
     let open = "[server]\nlisten = '0.0.0.0:8080'\n";
     let mistakes = load_text(open).map(drop).unwrap_err();

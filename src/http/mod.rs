@@ -4,6 +4,7 @@
 
 pub mod admin;
 mod auth;
+mod bodies;
 mod body;
 mod chat;
 mod connection;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, header};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -19,7 +19,7 @@ use crate::tenant::Keys;
 use crate::units::RequestId;
 
 use super::error::Problem;
-use super::{Settings, auth, chat, embeddings, headers, pages, usage};
+use super::{Settings, auth, bodies, chat, embeddings, headers, pages, usage};
 
 /// What the handlers ask.
 pub struct Service {
@@ -46,7 +46,8 @@ impl fmt::Debug for Service {
 /// The API; with the monitoring pages where those have no listener of their own. Where others than this machine
 /// reach it, the metrics need a key: they show who spends how much.
 pub fn api(service: &Arc<Service>) -> Router {
-    let routes = of_rows(rows(), service.clone());
+    let room = bodies::Room::new(&service.settings);
+    let routes = of_rows(rows(), service.clone()).layer(from_fn_with_state(room, bodies::bounded));
     finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
         (Some(_), _) => routes,
         (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),

@@ -29,6 +29,8 @@ pub struct Settings {
     pub connections_max: usize,
     /// The most bytes of a request's body.
     pub body_max: usize,
+    /// The most bytes of the bodies of all requests in flight.
+    pub bodies_max: usize,
     /// The most header lines of a request.
     pub headers_max: usize,
     /// The most bytes of a request's head.

@@ -176,6 +176,7 @@ impl Client {
             .await?
             .map_err(|error| refusal::of_transport(&error))?;
         if response.status().is_success() {
+            refusal::unless_plain(response.headers())?;
             return Ok(response);
         }
         Err(self.refused(response, deadline).await)

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
 use crate::backend::{Failure, Fault, Retry};
@@ -61,6 +61,18 @@ pub(super) fn unless_stream(headers: &HeaderMap) -> Result<(), Failure> {
         Some(_) => {
             Err(Failure::new(Fault::Backend, "the upstream answered with something other than a stream"))
         }
+    }
+}
+
+/// A success that is packed. Nobody asked for that, and what is in it may be any size.
+pub(super) fn unless_plain(headers: &HeaderMap) -> Result<(), Failure> {
+    let packed = headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    match packed {
+        true => Err(Failure::new(Fault::Backend, "the upstream packed its answer, which nobody asked for")),
+        false => Ok(()),
     }
 }
 
@@ -310,6 +322,22 @@ mod tests {
         }
         let timed_out = check(504, "", Fault::Backend, "the upstream answered 504");
         assert!(!timed_out.unsent, "a model may have been at work");
+    }
+
+    #[test]
+    fn only_plain_answers_are_read() {
+        let check = |codings: &[&'static str], plain| {
+            let mut headers = HeaderMap::new();
+            for coding in codings {
+                headers.append(CONTENT_ENCODING, HeaderValue::from_static(coding));
+            }
+            assert_eq!(unless_plain(&headers).is_ok(), plain, "{codings:?}");
+        };
+        check(&[], true);
+        check(&["identity"], true);
+        check(&["gzip"], false);
+        check(&["identity", "br"], false);
+        check(&["identity, gzip"], false);
     }
 
     #[test]

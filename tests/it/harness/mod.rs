@@ -7,6 +7,7 @@ mod answer;
 pub(crate) mod cluster;
 pub(crate) mod deployment;
 pub(crate) mod emulators;
+pub(crate) mod faultup;
 pub(crate) mod managed;
 mod process;
 pub(crate) mod tools;

@@ -1,0 +1,108 @@
+//! The reader of callers' JSON, against `serde_json`'s own, which takes the last of two members of one name.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::{Subject, same};
+
+/// What the reader says of what it does not take.
+#[derive(Debug)]
+pub struct Problem(String);
+
+impl Problem {
+    fn invalid(_: Option<&str>, message: impl Into<String>) -> Problem {
+        Problem(message.into())
+    }
+}
+
+macro_rules! subjects {
+    ($($planted:ident),* $(,)?) => {
+        /// The reader's checks.
+        pub const SUBJECT: Subject = Subject {
+            name: "json",
+            sound: |bytes| check(bytes, sound::object),
+            planted: &[$((stringify!($planted), |bytes| check(bytes, $planted::object))),*],
+            words: &[b"{", b"}", b"[", b"]", b":", b",", b"\"a\"", b"\"a\":1,", b"null", b"-1", b"1e400", b"\\u0061", b"0.5", b"\""],
+        };
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/json.rs"));
+
+/// A reader of callers' JSON.
+type Read = fn(&[u8]) -> Result<Map<String, Value>, Problem>;
+
+fn check(bytes: &[u8], read: Read) -> Result<(), String> {
+    let theirs = serde_json::from_slice::<Value>(bytes);
+    match (read(bytes), theirs) {
+        (Ok(map), Ok(value)) => {
+            same(&Value::Object(map), &value, "against serde_json")?;
+            same(&repeats(bytes), &false, "a name that is there twice")
+        }
+        (Ok(map), Err(error)) => Err(format!("{map:?} of what is no JSON: {error}")),
+        (Err(_), Ok(value)) if !value.is_object() || repeats(bytes) => Ok(()),
+        (Err(Problem(problem)), Ok(_)) => Err(format!("refused without a reason: {problem}")),
+        (Err(_), Err(_)) => Ok(()),
+    }
+}
+
+/// Whether an object in it has two members of one name, by a walk that keeps nothing else.
+fn repeats(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<Names>(bytes).is_ok_and(|names| names.repeats)
+}
+
+struct Names {
+    repeats: bool,
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Names, D::Error> {
+        deserializer.deserialize_any(Walk).map(|repeats| Names { repeats })
+    }
+}
+
+struct Walk;
+
+impl<'de> Visitor<'de> for Walk {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("anything")
+    }
+    fn visit_unit<E>(self) -> Result<bool, E> {
+        Ok(false)
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<bool, E> {
+        Ok(false)
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<bool, E> {
+        Ok(false)
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<bool, E> {
+        Ok(false)
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<bool, E> {
+        Ok(false)
+    }
+    fn visit_str<E>(self, _: &str) -> Result<bool, E> {
+        Ok(false)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<bool, A::Error> {
+        let mut found = false;
+        while let Some(names) = items.next_element::<Names>()? {
+            found |= names.repeats;
+        }
+        Ok(found)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<bool, A::Error> {
+        let (mut seen, mut found) = (BTreeSet::new(), false);
+        while let Some(name) = entries.next_key::<String>()? {
+            found |= !seen.insert(name);
+            found |= entries.next_value::<Names>()?.repeats;
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,235 @@
+//! More than there is room for: connections, bodies, names, signals.
+//!
+//! The figures of load (OV-01, OV-15 to OV-17) belong to the measurements, fair shares and limits that adapt (OV-02 to
+//! OV-04) to their own tests. That a ledger which is slow or full refuses new requests and leaves streams alone (OV-09) is
+//! in `faults`, that one which is gone does (OV-10) in `outage`. OV-12: HTTP/2 is not served, so its floods are refused as
+//! what they are here.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::harness::faultup::Faultup;
+use crate::harness::faultup::rig::{Caller, Rig, question};
+use crate::harness::faultup::script::{DONE, Step, answers, chunked, event, good, nothing, says};
+use crate::harness::{Folder, Process, World};
+
+async fn connect(base: &str) -> TcpStream {
+    TcpStream::connect(base.strip_prefix("http://").unwrap()).await.unwrap()
+}
+
+/// Reads what comes until the other side ends it.
+async fn rest(mut connection: TcpStream, patience: Duration) -> String {
+    let mut all = Vec::new();
+    let ended = timeout(patience, connection.read_to_end(&mut all)).await;
+    assert!(ended.is_ok(), "still open after {patience:?}: {}", String::from_utf8_lossy(&all));
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// OV-06: connections that begin and do not go on are closed at the time for heads, and others are served meanwhile.
+#[tokio::test]
+async fn half_open_connections_are_closed_while_others_are_served() {
+    let rig = Rig::with(vec![answers()], |knobs| knobs.http.head_timeout = Duration::from_millis(800)).await;
+    let begun = Instant::now();
+    let mut half = Vec::new();
+    for number in 0..300 {
+        let mut connection = connect(&rig.world.base).await;
+        let head = ["", "P", "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\n"][number % 3];
+        connection.write_all(head.as_bytes()).await.unwrap();
+        half.push(connection);
+    }
+    for _ in 0..5 {
+        rig.ask(true).await.chunks();
+    }
+    for connection in half {
+        let said = rest(connection, Duration::from_secs(10)).await;
+        assert!(!said.contains(" 200 "), "{said}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    rig.ask(true).await.chunks();
+}
+
+/// OV-08: bodies that there is no room for are refused unread, and the room comes back.
+#[tokio::test]
+async fn bodies_share_a_bounded_room() {
+    let slow = chunked().chunk(&event(&says("4"))).pause(600).chunk(&good(&["2"], 7, 2)).send("0\r\n\r\n");
+    let rig = Rig::with(vec![slow, answers()], |knobs| {
+        knobs.http.body_max = 64 << 10;
+        knobs.http.bodies_max = 100 << 10;
+        knobs.model.context = stint::units::Tokens(1_000_000);
+    })
+    .await;
+    let large = |stream: bool| {
+        let mut body = question(stream);
+        body["messages"][0]["content"] = json!("x".repeat(60 << 10));
+        body
+    };
+    let mut caller = Caller::ask(&rig.world, &large(true), "1.1").await;
+    caller.hears("\"4\"").await;
+    let refused = rig.world.ask("sk-key", &large(false)).await;
+    assert_eq!((refused.status, &refused.error()["code"]), (503, &json!("overloaded")));
+    assert!(refused.headers.contains_key("retry-after") && refused.headers.contains_key("x-request-id"));
+    let unsaid = send_unsaid(&rig.world).await;
+    assert!(unsaid.starts_with("HTTP/1.1 503"), "who does not say how much takes the most: {unsaid}");
+    rig.ask(false).await.good();
+    caller.hears("[DONE]").await;
+    rig.world.ask("sk-key", &large(false)).await.good();
+    let too_large =
+        json!({ "model": "m", "messages": [{ "role": "user", "content": "x".repeat(70 << 10) }] });
+    assert_eq!(rig.world.ask("sk-key", &too_large).await.status, 413);
+    drop(caller);
+    assert_eq!(rig.upstream.log().len(), 3, "what was refused went nowhere");
+    rig.spent().await;
+}
+
+/// A request that does not say how long its body is.
+async fn send_unsaid(world: &World) -> String {
+    let mut connection = connect(&world.base).await;
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer sk-key\r\n\
+                content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n5\r\n{\"a\":\r\n";
+    connection.write_all(head.as_bytes()).await.unwrap();
+    rest(connection, Duration::from_secs(5)).await
+}
+
+/// OV-11: what strangers invent makes no new series.
+#[tokio::test]
+async fn invented_names_make_no_new_series() {
+    let rig = Rig::new(vec![answers()]).await;
+    let series = async || rig.world.get("sk-key", "/metrics").await.text.lines().count();
+    let mut asks = Vec::new();
+    for number in 0..400 {
+        let mut body = question(number % 2 == 0);
+        match number % 4 {
+            0 => body["model"] = json!(format!("model-{number}")),
+            1 => body["user"] = json!(format!("user-{number}")),
+            2 => body["metadata"] = json!({ "tag": format!("tag-{number}") }),
+            _ => body["model"] = json!(format!("m\"}} {number}\n#{}", "x".repeat(number))),
+        }
+        asks.push((format!("sk-{number}"), body));
+    }
+    let (warming, rest) = asks.split_at(8);
+    for (_, body) in warming {
+        rig.world.ask("sk-key", body).await;
+        rig.world.ask("sk-unknown", body).await;
+        rig.world.post("/v1/embeddings", "sk-key", body).await;
+    }
+    let before = series().await;
+    for (key, body) in rest {
+        rig.world.ask("sk-key", body).await;
+        rig.world.ask(key, body).await;
+        rig.world.post("/v1/embeddings", "sk-key", body).await;
+        rig.world.get("sk-key", &format!("/v1/{key}")).await;
+    }
+    assert_eq!(series().await, before);
+}
+
+/// OV-12: whoever speaks HTTP/2 is told that nobody does here, at once.
+#[tokio::test]
+async fn a_flood_of_another_protocol_ends_at_its_first_words() {
+    let rig = Rig::new(vec![answers()]).await;
+    let mut connection = connect(&rig.world.base).await;
+    // The preface, empty settings, and pings without end.
+    let mut flood = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    for _ in 0..1000 {
+        flood.extend_from_slice(b"\0\0\x08\x06\0\0\0\0\0pingping");
+    }
+    let _ = connection.write_all(&flood).await;
+    let mut all = Vec::new();
+    let ended = timeout(Duration::from_secs(5), connection.read_to_end(&mut all)).await;
+    assert!(ended.is_ok(), "it is closed");
+    assert!(!String::from_utf8_lossy(&all).contains(" 200 "));
+    let upgrade = "GET /v1/models HTTP/1.1\r\nhost: a\r\nconnection: upgrade, http2-settings, close\r\nupgrade: h2c\r\n\
+                   http2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\nauthorization: Bearer sk-key\r\n\r\n";
+    let mut connection = connect(&rig.world.base).await;
+    connection.write_all(upgrade.as_bytes()).await.unwrap();
+    let said = rest(connection, Duration::from_secs(5)).await;
+    assert!(said.starts_with("HTTP/1.1 200"), "the upgrade is passed over: {said}");
+}
+
+/// The binary over an upstream, with more words for its server section.
+async fn binary(upstream: &Faultup, server: &str) -> Folder {
+    Folder::new(&format!(
+        "[server]\n{server}\n[engine]\nembedded = false\n[[backend]]\nbase_url = '{}/v1'\n\
+         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '4'\n",
+        upstream.address
+    ))
+}
+
+fn verified(folder: &Folder) {
+    let output = folder.stint("ledger").arg("verify").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// OV-07: without descriptors for more connections the loop goes on, and accepts again once there are.
+#[tokio::test]
+async fn a_flood_of_connections_beyond_the_systems_limit_is_survived() {
+    let upstream = Faultup::start(vec![answers()]).await;
+    let folder = binary(&upstream, "").await;
+    let process = folder.serve_by(limited(&folder.stint("serve"), 64));
+    process.ask("", &question(false)).await.good();
+    let mut flood = Vec::new();
+    for _ in 0..200 {
+        flood.push(connect(&process.base).await);
+    }
+    let fresh = reqwest::Client::builder().no_proxy().build().unwrap();
+    let asked = fresh.get(format!("{}/healthz", process.base)).send();
+    assert!(timeout(Duration::from_millis(500), asked).await.is_err(), "there is no room for another");
+    drop(flood);
+    let served =
+        timeout(Duration::from_secs(10), fresh.get(format!("{}/healthz", process.base)).send()).await;
+    assert_eq!(served.expect("it accepts again").unwrap().status().as_u16(), 200);
+    process.ask("", &question(true)).await.chunks();
+}
+
+/// The same command with so many descriptors at most.
+fn limited(stint: &Command, descriptors: u32) -> Command {
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
+    command.arg("-c").arg(script).arg(stint.get_program()).args(stint.get_args());
+    for (name, value) in stint.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}
+
+async fn stopped(mut process: Process) -> (bool, Duration) {
+    let since = Instant::now();
+    let status = tokio::task::spawn_blocking(move || process.ended(Duration::from_secs(10))).await.unwrap();
+    (status.success(), since.elapsed())
+}
+
+/// OV-14: a second SIGTERM does not wait for what runs. It is cut off and settled, and the books are right.
+#[tokio::test]
+async fn a_second_signal_stops_at_once_and_the_books_are_right() {
+    let scripts = vec![chunked().chunk(&event(&says("4"))).then(Step::Hold), nothing().then(Step::Hold)];
+    let upstream = Faultup::start(scripts).await;
+    let folder = binary(&upstream, "drain = '60s'").await;
+    let process = folder.serve();
+    let asks =
+        [question(true), question(false)].map(|body| tokio::spawn(process.request("", &body, &[]).send()));
+    upstream.until(|log| log.len() == 2).await;
+    process.signal("TERM");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(upstream.log().iter().all(|exchange| exchange.left.is_none()), "they may finish");
+    let signalled = Instant::now();
+    process.signal("TERM");
+    let (well, time) = stopped(process).await;
+    assert!(well && time < Duration::from_secs(5), "{well} after {time:?}");
+    for exchange in 0..2 {
+        upstream.sees_the_client_leave(exchange, signalled).await;
+    }
+    for ask in asks {
+        if let Ok(answer) = ask.await.unwrap() {
+            let text = answer.text().await;
+            assert!(!text.is_ok_and(|text| text.contains(DONE)), "it was cut off");
+        }
+    }
+    verified(&folder);
+}
