@@ -31,7 +31,8 @@ test: test-tools
 # and .cache/promtool.
 test-tools:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES) $(TEST_PACKAGES)
-	@scripts/python.sh .venv
+	@scripts/python.sh .venv tests/requirements.txt
+	@scripts/python.sh .venv/litellm tests/litellm.txt
 	@scripts/node.sh .venv
 	@scripts/promtool.sh .cache
 

@@ -1,9 +1,12 @@
 #!/bin/sh
-# Makes the Python environment that the tests use: OpenAI's and Anthropic's SDKs, a llama.cpp server, and a Node for the other SDK.
+# Makes a Python environment that the tests use: with OpenAI's and Anthropic's SDKs, a llama.cpp server and a Node for the
+# other SDK, or with LiteLLM's client alone.
+#
+#     python.sh ENVIRONMENT PINNED
 set -eu
 
 environment=$1
-pinned=tests/requirements.txt
+pinned=$2
 stamp=$environment/installed.txt
 cmp -s "$pinned" "$stamp" && exit 0
 

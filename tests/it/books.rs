@@ -227,9 +227,20 @@ async fn spent(process: &Process) -> u64 {
 /// The sum of an export is what balances and `/v1/usage` say, to the last nano-dollar, sealed or not.
 async fn an_export_comes_to_the_balances(desk: &Desk) {
     let check = async |process: &Process| {
+        let sum = |columns: &BTreeMap<String, Vec<String>>| -> u64 {
+            columns["spent_usd"].iter().map(|text| text.parse::<Money>().unwrap().0).sum()
+        };
         let spent = spent(process).await;
-        let columns = columns(&desk.ledger(&["export"]));
-        let exported: u64 = columns["spent_usd"].iter().map(|text| text.parse::<Money>().unwrap().0).sum();
+        let mut columns = columns(&desk.ledger(&["export"]));
+        // A settlement that stalls is told before it is written down.
+        for _ in 0..50 {
+            if sum(&columns) == spent {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            columns = self::columns(&desk.ledger(&["export"]));
+        }
+        let exported = sum(&columns);
         let page = process.get("sk-test", "/v1/usage?group_by=model&from=2026-01-01").await.good();
         assert_eq!((exported, money(&page["data"][0]["spent_usd"])), (spent, spent));
         assert_eq!(page["data"][0]["requests"], columns["request"].len());

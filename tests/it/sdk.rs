@@ -24,6 +24,20 @@ async fn the_official_node_sdk_works_unchanged() {
     check_counts(NODE).await;
 }
 
+#[tokio::test]
+async fn litellms_client_works_unchanged() {
+    let process = Folder::new(&keys()).serve();
+    let mut script = tool("../litellm/bin/python");
+    script.args(["tests/python/litellm_client.py", &process.base, "sk-test", "reasoner"]);
+    let facts: Value = serde_json::from_str(&printed(&mut script, "")).unwrap();
+    assert_eq!(facts["whole"], facts["streamed"], "greedy, so the same twice");
+    assert_eq!((&facts["whole"]["thinking"], &facts["whole"]["finish"]), (&json!(16), &json!("stop")));
+    assert!(!facts["whole"]["thought"].as_str().unwrap().is_empty());
+    assert!(!facts["whole"]["content"].as_str().unwrap().is_empty());
+    assert_eq!(facts["missing"], "NotFoundError");
+    assert_eq!(facts["unpaid"], "AuthenticationError");
+}
+
 /// Everything that the engine decoded was told to callers.
 async fn check_counts(script: [&str; 2]) {
     let process = Folder::new(&keys()).serve();

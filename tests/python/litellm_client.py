@@ -13,6 +13,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm  # noqa: E402
 
 litellm.telemetry = False
+litellm.suppress_debug_info = True
 litellm.num_retries = 0
 
 

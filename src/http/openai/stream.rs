@@ -20,6 +20,9 @@ use super::signed;
 use crate::http::error::Problem;
 use crate::http::repeat::Kept;
 
+/// Keeps a silent stream alive; clients skip it.
+const COMMENT: &str = ": thinking\n\n";
+
 /// What the log says of a flight that ends without its last report.
 pub(crate) const LOST: &str = "a flight ended without saying how";
 
@@ -154,6 +157,8 @@ struct Streaming {
     flight: Flight,
     chunks: Chunks,
     first: Option<Report>,
+    /// True where a silence has decided for the answer's status: a comment goes out with it.
+    silent: bool,
     heartbeat: Duration,
     /// Where the stream is under an idempotency key.
     kept: Option<Kept>,
@@ -169,7 +174,8 @@ pub(crate) fn stream(
     heartbeat: Duration,
     kept: Option<Kept>,
 ) -> Body {
-    let state = Streaming { flight, chunks, first, heartbeat, kept, done: false };
+    let silent = first.is_none();
+    let state = Streaming { flight, chunks, first, silent, heartbeat, kept, done: false };
     Body::from_stream(pieces(state))
 }
 
@@ -185,13 +191,16 @@ impl Streaming {
         if self.done {
             return None;
         }
+        if std::mem::take(&mut self.silent) {
+            return Some(COMMENT.to_owned());
+        }
         let silent_until = Instant::now() + self.heartbeat;
         loop {
             let report = match self.first.take() {
                 Some(report) => Some(report),
                 None => match tokio::time::timeout_at(silent_until, self.flight.next()).await {
                     Ok(report) => report,
-                    Err(_) => return Some(": thinking\n\n".to_owned()),
+                    Err(_) => return Some(COMMENT.to_owned()),
                 },
             };
             self.done = !matches!(report, Some(Report::Event(..)));
