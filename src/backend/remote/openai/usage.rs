@@ -51,13 +51,17 @@ fn said(usage: &Value) -> Option<Usage> {
         number("/prompt_tokens_details/cached_tokens").or_else(|| number("/prompt_cache_hit_tokens"));
     let written = number("/prompt_tokens_details/cache_write_tokens")
         .or_else(|| number("/prompt_tokens_details/cache_creation_input_tokens"));
+    let (prompt, completion) = (number("/prompt_tokens")?, number("/completion_tokens")?);
+    let thinking =
+        number("/completion_tokens_details/reasoning_tokens").or_else(|| number("/reasoning_tokens"));
+    // xAI counts the thought beside the answer, not in it; the total tells.
+    let beside = thinking.filter(|thought| number("/total_tokens") == Some(prompt + completion + *thought));
     Some(Usage {
-        prompt: number("/prompt_tokens")?,
+        prompt,
         cache_read: cached.unwrap_or_default(),
         cache_write: written.unwrap_or_default(),
-        completion: number("/completion_tokens")?,
-        thinking: number("/completion_tokens_details/reasoning_tokens")
-            .or_else(|| number("/reasoning_tokens")),
+        completion: completion + beside.unwrap_or_default(),
+        thinking,
     })
 }
 
