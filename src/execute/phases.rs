@@ -81,6 +81,8 @@ pub struct Phases {
     /// The answer so far, where a limit that was the thought's may break it off.
     said: String,
     leaks: Leaks,
+    /// True while the running part was asked for a thought, so that its limit is the thought's.
+    thinks: bool,
     tool_calls: bool,
     rescued: bool,
     overran: bool,
@@ -97,6 +99,7 @@ impl Phases {
             answer: Answer::new(&terms.stop, terms.form),
             said: String::new(),
             leaks: Leaks::default(),
+            thinks: false,
             tool_calls: false,
             rescued: false,
             overran: false,
@@ -111,6 +114,7 @@ impl Phases {
         self.account.begin((self.class == Class::Effort && self.terms.rescue).then_some(whole));
         let thinks = thinking > Tokens::ZERO || self.class == Class::Effort;
         self.state = if thinks { State::Thinking } else { State::Solution };
+        self.thinks = thinks;
         match self.class {
             Class::Inline | Class::Native => Part::Whole { thinking, solution },
             Class::Continue | Class::Turn if thinks => Part::Thought { thinking, solution },
@@ -279,18 +283,13 @@ impl Phases {
             (Class::Continue | Class::Turn, State::Thinking) => {
                 Step::Call(self.resume(if limit { Ended::Cut } else { Ended::Stopped }))
             }
-            (Class::Continue, _) if limit && !self.tool_calls && self.thinks_in_part() => self.go_on(ending),
+            (Class::Continue, _) if limit && !self.tool_calls && self.thinks => self.go_on(ending),
             (Class::Native, _) if limit && !answered && self.terms.resume.is_some() => {
                 Step::Call(self.resume(Ended::Cut))
             }
             (Class::Effort, _) if limit && !answered && self.may_be_rescued() => Step::Call(self.rescue()),
             _ => self.conclude(ending),
         }
-    }
-
-    /// True where the running part was asked for a thought, so that its limit was the thought's.
-    fn thinks_in_part(&self) -> bool {
-        self.account.thought_shows()
     }
 
     /// The thought closed by itself, and its limit broke off the answer that followed: the rest is asked for.
@@ -360,6 +359,7 @@ impl Phases {
         self.account.go_on(None);
         self.state = State::Solution;
         self.class = self.terms.resume.unwrap_or(self.class);
+        self.thinks = false;
         let mut thought = std::mem::take(&mut self.thought);
         thought.closed = self.account.spent.thinking_ended == Ended::Closed;
         Part::resumed(thought, self.terms.solution)

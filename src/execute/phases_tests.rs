@@ -348,6 +348,16 @@ fn continue_a_limit_that_was_the_thoughts_does_not_break_off_the_answer() {
 }
 
 #[test]
+fn continue_an_answer_without_a_thought_is_not_held_to_the_limit_of_one() {
+    let first: &[Piece] = &[answer("The ans", 0), usage(20, 3, Some(0)), LIMIT];
+    let second: &[Piece] = &[answer("wer is 2", 0), usage(24, 4, Some(0)), STOP_WORD];
+    let seen = play(terms(Class::Continue, 3, 8), &[first, second]);
+    assert_eq!((seen.answer.as_str(), seen.finish), ("The answer is 2", Some(Finish::Stop)));
+    let Part::Solution { answer, solution, .. } = &seen.parts[1] else { panic!("{:?}", seen.parts) };
+    assert_eq!((answer.as_str(), *solution), ("The ans", Tokens(5)));
+}
+
+#[test]
 fn a_summary_of_a_hidden_thought_is_shown_and_is_not_its_count() {
     let shown = |text: &str| Piece::Summary(text.into());
     let whole = [shown("hm"), answer("2", 0), usage(20, 31, Some(30)), STOP_WORD];
