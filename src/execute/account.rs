@@ -66,10 +66,10 @@ impl Account {
         self.running = Some(Running { hidden, ..Running::default() });
     }
 
-    /// The running part has ended, and the next one begins.
-    pub(super) fn go_on(&mut self, hidden: Option<Tokens>) {
-        self.book(Close::Ended);
-        self.running = Some(Running { again: true, hidden, ..Running::default() });
+    /// The running part is over, and the next one begins.
+    pub(super) fn go_on(&mut self, close: Close) {
+        self.book(close);
+        self.running = Some(Running { again: true, ..Running::default() });
     }
 
     /// The running part failed: what it wrote is not delivered, and the next one begins.
@@ -247,8 +247,12 @@ impl Running {
     }
 }
 
+/// What a character beyond English counts in characters of English: about a token of its own.
+const FOREIGN: u64 = 4;
+
+/// Characters, as the counts of characters per token mean them.
 fn characters(text: &str) -> u64 {
-    u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
+    text.chars().map(|character| if character.is_ascii() { 1 } else { FOREIGN }).sum()
 }
 
 fn reckon(characters: u64) -> Tokens {

@@ -111,7 +111,7 @@ impl Phases {
     pub fn begin(&mut self) -> Part {
         let Terms { thinking, solution, .. } = self.terms;
         let whole = thinking + solution + self.terms.overhead;
-        self.account.begin((self.class == Class::Effort && self.terms.rescue).then_some(whole));
+        self.account.begin(self.hidden(whole));
         let thinks = thinking > Tokens::ZERO || self.class == Class::Effort;
         self.state = if thinks { State::Thinking } else { State::Solution };
         self.thinks = thinks;
@@ -120,6 +120,20 @@ impl Phases {
             Class::Continue | Class::Turn if thinks => Part::Thought { thinking, solution },
             Class::Continue | Class::Turn => Part::resumed(Thought::default(), solution),
             Class::Effort => Part::Total { effort: self.terms.effort.clone(), tokens: whole },
+        }
+    }
+
+    /// All that the first call may write unseen, where its thought may be hidden: whoever hangs up meanwhile, the
+    /// upstream bills it.
+    fn hidden(&self, whole: Tokens) -> Option<Tokens> {
+        let Terms { class, thinking, rescue, .. } = self.terms;
+        match class {
+            Class::Effort => rescue.then_some(whole),
+            Class::Native => {
+                let beyond = Class::native_most(thinking).saturating_sub(thinking);
+                (thinking > Tokens::ZERO).then_some(whole + beyond)
+            }
+            Class::Inline | Class::Continue | Class::Turn => None,
         }
     }
 
@@ -170,7 +184,7 @@ impl Phases {
     /// Time is up for thinking: closes the thought here, where the class can resume from it.
     pub fn cut(&mut self) -> Option<Part> {
         let resumes = self.terms.resume.is_some() && self.state == State::Thinking;
-        resumes.then(|| self.resume(Ended::Cut))
+        resumes.then(|| self.resume(Ended::Cut, Close::BrokenOff))
     }
 
     /// Time is up altogether: what is there is the answer.
@@ -206,7 +220,7 @@ impl Phases {
             self.overran |= self.class == Class::Native;
             if self.terms.resume.is_some() {
                 self.account.discarded(&text, tokens);
-                return Step::Call(self.resume(Ended::Cut));
+                return Step::Call(self.resume(Ended::Cut, Close::BrokenOff));
             }
         }
         self.account.think(&text, tokens);
@@ -237,7 +251,7 @@ impl Phases {
             && self.terms.resume.is_some()
             && self.account.thought_shows()
         {
-            return Step::Call(self.resume(Ended::Cut));
+            return Step::Call(self.resume(Ended::Cut, Close::BrokenOff));
         }
         Step::Quiet
     }
@@ -279,13 +293,15 @@ impl Phases {
         let answered = !self.answer.is_empty() || self.tool_calls;
         let limit = ending == Ending::Limit;
         match (self.class, self.state) {
-            (Class::Continue | Class::Turn, State::Closed) => Step::Call(self.resume(Ended::Closed)),
+            (Class::Continue | Class::Turn, State::Closed) => {
+                Step::Call(self.resume(Ended::Closed, Close::Ended))
+            }
             (Class::Continue | Class::Turn, State::Thinking) => {
-                Step::Call(self.resume(if limit { Ended::Cut } else { Ended::Stopped }))
+                Step::Call(self.resume(if limit { Ended::Cut } else { Ended::Stopped }, Close::Ended))
             }
             (Class::Continue, _) if limit && !self.tool_calls && self.thinks => self.go_on(ending),
             (Class::Native, _) if limit && !answered && self.terms.resume.is_some() => {
-                Step::Call(self.resume(Ended::Cut))
+                Step::Call(self.resume(Ended::Cut, Close::Ended))
             }
             (Class::Effort, _) if limit && !answered && self.may_be_rescued() => Step::Call(self.rescue()),
             _ => self.conclude(ending),
@@ -298,7 +314,9 @@ impl Phases {
         if solution == Tokens::ZERO {
             return self.conclude(ending);
         }
-        let Part::Solution { thought, .. } = self.resume(Ended::Closed) else { return self.conclude(ending) };
+        let Part::Solution { thought, .. } = self.resume(Ended::Closed, Close::Ended) else {
+            return self.conclude(ending);
+        };
         Step::Call(Part::Solution { thought, answer: self.said.clone(), solution })
     }
 
@@ -354,9 +372,9 @@ impl Phases {
     }
 
     /// Ends the part that thinks and asks for the answer from where it stands.
-    fn resume(&mut self, ended: Ended) -> Part {
+    fn resume(&mut self, ended: Ended, close: Close) -> Part {
         self.close(ended);
-        self.account.go_on(None);
+        self.account.go_on(close);
         self.state = State::Solution;
         self.class = self.terms.resume.unwrap_or(self.class);
         self.thinks = false;
@@ -372,7 +390,7 @@ impl Phases {
     /// The limit went into a thought: once more, with the least thinking. What came of the first try is not
     /// part of the answer.
     fn rescue(&mut self) -> Part {
-        let tokens = self.terms.solution;
+        let tokens = self.terms.solution + self.terms.overhead;
         self.account.start_over(Some(tokens));
         self.account.spent.thinking_ended = Ended::None;
         self.state = State::Thinking;

@@ -198,7 +198,7 @@ fn effort_rescues_an_empty_answer_once() {
     let rescue: &[Piece] = &[answer("2", 0), usage(20, 1, Some(0)), STOP_WORD];
     let seen = play(terms(Class::Effort, 64, 8), &[empty, rescue]);
     check(&seen, (0, 0, 1), Ended::None, Finish::Stop);
-    assert_eq!(seen.parts[1], Part::Total { effort: Some("none".into()), tokens: Tokens(8) });
+    assert_eq!(seen.parts[1], Part::Total { effort: Some("none".into()), tokens: Tokens(13) });
     assert_eq!((seen.spent.other_attempts, seen.spent.prompt_again), (1, Tokens(20)));
     assert_eq!((seen.spent.other, seen.spent.thought()), (Tokens(77), Tokens(77)), "the first try is billed");
     let seen = play(terms(Class::Effort, 64, 8), &[empty, empty]);

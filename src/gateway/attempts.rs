@@ -76,7 +76,10 @@ impl Flying {
             return None;
         }
         let spent: Vec<Spent> = progress.iter().map(|choice| choice.phases.spent()).collect();
-        if let Some(seat) = self.elsewhere(attempts, failure, &spent, books).await {
+        let incapable = is_incapable(failure);
+        let elsewhere =
+            async { if incapable { None } else { self.elsewhere(attempts, failure, &spent, books).await } };
+        if let Some(seat) = elsewhere.await {
             return Some(Ok(seat));
         }
         // What does not fit any more is not tried.
@@ -87,6 +90,9 @@ impl Flying {
                 return Some(self.board(attempts, reports).await);
             }
         }
+        if incapable {
+            return None;
+        }
         self.once_more(attempts, failure, &spent, books, reports).await.map(Ok)
     }
 
@@ -95,7 +101,7 @@ impl Flying {
     fn may_go_on(&self, failure: &Failure, progress: &[Progress]) -> bool {
         let unseen = progress.iter().all(|choice| choice.first.is_none());
         let helps = failure.retry > Retry::Never && failure.fault != Fault::Caller;
-        unseen && helps && Instant::now() < self.deadline
+        unseen && (helps || is_incapable(failure)) && Instant::now() < self.deadline
     }
 
     async fn elsewhere(
@@ -185,4 +191,9 @@ impl Flying {
         tracing::warn!(request = %self.id, model = %offer.model, fault = failure.fault.word(), %failure, "fell back");
         self.parts.metrics.requests.fallbacks.with_label_values(&[&*offer.model]).inc();
     }
+}
+
+/// Where only the words of one API lack, another model may have them.
+fn is_incapable(failure: &Failure) -> bool {
+    failure.unsent && failure.code == Some("model_not_capable")
 }

@@ -1,4 +1,5 @@
-//! Models whose own thinking budget did not hold: from then on it is held by the next strongest class.
+//! Models that are other than was believed, as they are offered from then on: one whose own thinking budget did not hold
+//! is held by the next strongest class; one that thinks, though nobody said so, is given room for it.
 //!
 //! A provider's budget is believed only as long as counting agrees with it: engines drop the parameter silently when a
 //! flag, a parser or a model changes. What was demoted stays so until the gateway starts anew.
@@ -8,8 +9,12 @@ use std::sync::Arc;
 use dashmap::DashMap;
 
 use crate::catalog::{Class, Model};
+use crate::units::Tokens;
 
-/// The models that are no longer believed, as they are offered instead.
+/// The room for the thoughts of a model of which nothing is known but that it thinks.
+const ROOM: Tokens = Tokens(2048);
+
+/// The models that are other than was believed, as they are offered instead.
 #[derive(Debug, Default)]
 pub(super) struct Demotions(DashMap<Arc<str>, Arc<Model>>);
 
@@ -33,5 +38,15 @@ impl Demotions {
         let next = *classes.first()?;
         let demoted = Arc::new(Model { classes, ..model.clone() });
         self.0.insert(model.name.clone(), demoted).is_none().then_some(next)
+    }
+
+    /// A model of which no thinking was known thinks: so much is set aside for it from now on, where this is news.
+    pub(super) fn discover(&self, model: &Model, used: Tokens) -> Option<Tokens> {
+        if model.thinking_max > Tokens::ZERO || self.0.contains_key(&model.name) {
+            return None;
+        }
+        let thinking_max = (used * 2).max(ROOM);
+        let discovered = Arc::new(Model { thinking_max, ..model.clone() });
+        self.0.insert(model.name.clone(), discovered).is_none().then_some(thinking_max)
     }
 }

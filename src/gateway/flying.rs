@@ -204,6 +204,7 @@ impl Flying {
 
     /// Believes a native budget only as long as it holds.
     fn verify(&self, offer: &Offer, spent: &[Spent]) {
+        self.look_for_thoughts(offer, spent);
         if offer.class != Class::Native || spent.iter().all(|spent| !spent.overran) {
             return;
         }
@@ -214,6 +215,18 @@ impl Flying {
             tracing::warn!(
                 request = %self.id, model = %offer.model, budget = %offer.thinking, used = ?used, now = class.word(),
                 "demoted: the provider's thinking budget did not hold"
+            );
+        }
+    }
+
+    /// A model that thinks, though nobody said so, is planned for as one that does.
+    fn look_for_thoughts(&self, offer: &Offer, spent: &[Spent]) {
+        let used = spent.iter().map(Spent::thought).max().unwrap_or_default();
+        let Some(model) = self.model(offer).filter(|_| used > Tokens::ZERO) else { return };
+        if let Some(room) = self.demotions.discover(model, used) {
+            tracing::warn!(
+                request = %self.id, model = %offer.model, %used, %room,
+                "it thinks, though nothing says so: say its kind and thinking_max, or run `stint probe`"
             );
         }
     }

@@ -31,6 +31,9 @@ pub(super) async fn embeddings(
     let (parts, body) = request.into_parts();
     let tenant = auth::tenant(&service.keys, &parts.headers)?;
     let body = body::read(&parts.headers, body, &service.settings).await?;
+    if parts.headers.keys().any(|name| name.as_str().starts_with("x-budget-")) {
+        return Err(Problem::invalid(None, "X-Budget headers are not for embeddings; leave them out"));
+    }
     let ask = read(&body)?;
     let asked = Asked { of: "embeddings", body: &body };
     let ticket = match repeat::turn(&service, &tenant, &parts.headers, asked).await? {

@@ -181,3 +181,20 @@ async fn a_deadline_before_the_first_token_is_told_as_such_and_not_to_be_retried
     assert_eq!(answer.headers["x-should-retry"], "false");
     world.settled().await;
 }
+
+#[tokio::test]
+async fn a_model_that_turns_out_to_think_is_given_room_for_it() {
+    let unknown = stint::catalog::Model {
+        thinking_max: stint::units::Tokens::ZERO,
+        efforts: Vec::new(),
+        ..model("m", Class::Effort)
+    };
+    let world = World::open(unknown, &script()).await;
+    let ask = question(&json!({ "budget": { "thinking_tokens": 24, "solution_tokens": 8 } }));
+    let first = world.ask("", &ask).await.good();
+    assert_eq!(first["budget"]["thinking"]["budget"], 0, "nobody knew: {first}");
+    world.settled().await;
+    let second = world.ask("", &ask).await.good();
+    assert_eq!(second["budget"]["thinking"]["budget"], 24, "{second}");
+    assert_eq!(second["budget"]["thinking"]["used"], 20, "{second}");
+}

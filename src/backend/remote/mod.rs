@@ -101,7 +101,7 @@ impl<P: Provider> Remote<P> {
 
 /// The vectors of an answer in OpenAI's form, which most have taken over.
 fn embedded(mut answer: Value, wanted: usize) -> Result<Embedded, Failure> {
-    let data = match answer["data"].take() {
+    let data = match answer.get_mut("data").map(Value::take).unwrap_or_default() {
         Value::Array(data) if data.len() == wanted => data,
         _ => {
             return Err(Failure::new(

@@ -28,15 +28,13 @@ pub(in crate::http) fn read_text(body: &[u8], headers: &HeaderMap) -> Result<(Re
     let stream = fields.flag("stream")?.unwrap_or(false);
     let choices = parse::choices(&mut fields)?;
     best_of(&mut fields, choices)?;
+    // The least wins, as everywhere.
+    let solution = fields.whole("max_tokens")?.map(Tokens).into_iter().chain(stated.solution).min();
     let request = Request {
         sampling: parse::sampling(&mut fields)?,
         choices,
         extra: parse::extra(&mut fields)?,
-        budget: Budget {
-            thinking: Some(Tokens::ZERO),
-            solution: Some(fields.whole("max_tokens")?.map_or(TOKENS, Tokens)),
-            ..stated
-        },
+        budget: Budget { thinking: Some(Tokens::ZERO), solution: Some(solution.unwrap_or(TOKENS)), ..stated },
         ..Request::text(model, text)
     };
     let wanted = Wanted { stream, include_usage: parse::include_usage(&mut fields)?, thoughts: false };
@@ -99,6 +97,8 @@ mod tests {
     #[test]
     fn a_text_is_read_as_openai_reads_it() {
         check(r#"{"model":"m","prompt":"Once upon"}"#, Ok(("Once upon", 16)));
+        let both = r#"{"model":"m","prompt":"a","max_tokens":500,"budget":{"solution_tokens":5}}"#;
+        check(both, Ok(("a", 5)));
         check(r#"{"model":"m","prompt":["a"],"max_tokens":5,"best_of":2,"n":2,"echo":false}"#, Ok(("a", 5)));
     }
 

@@ -13,7 +13,7 @@ use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
 
 use super::super::{Sqlite, SqliteArchive, SqliteJournal, SqliteSettings, Synchronous};
-use super::{detail, ledger, open, reserve, settings};
+use super::{detail, ledger, open, patiently, reserve, settings};
 
 /// What a disk writes at once.
 const SECTOR: usize = 512;
@@ -180,7 +180,7 @@ async fn synchronous(database: &Sqlite) -> i64 {
 async fn what_was_answered_survives_the_loss_of_power() {
     let folder = tempfile::tempdir().unwrap();
     let (path, log) = (folder.path().join("stint.db"), folder.path().join("stint.db-wal"));
-    let database = Arc::new(Sqlite::open(&settings(&path)).await.unwrap());
+    let database = Arc::new(patiently(async || Sqlite::open(&settings(&path)).await).await);
     // 2 is FULL: SQLite syncs the log at every commit (https://sqlite.org/pragma.html#pragma_synchronous).
     assert_eq!(synchronous(&database).await, 2);
     let journal = SqliteJournal::new(database.clone());

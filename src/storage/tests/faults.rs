@@ -15,7 +15,7 @@ use crate::units::{Money, Timestamp, Tokens};
 
 use super::super::sqlite::MIGRATIONS;
 use super::super::{Sqlite, SqliteArchive, SqliteJournal};
-use super::{detail, ledger, open, refusal, reserve, settings};
+use super::{detail, ledger, open, patiently, refusal, reserve, settings};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -51,7 +51,7 @@ async fn fill(ledger: &Ledger) -> u64 {
 async fn on_a_full_disk_nothing_new_is_dispatched_and_settlements_wait_for_room() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stint.db");
-    let database = Arc::new(Sqlite::open(&settings(&path)).await.unwrap());
+    let database = Arc::new(patiently(async || Sqlite::open(&settings(&path)).await).await);
     let tasks = Tasks::default();
     let ledger = ledger(&tasks, SqliteJournal::new(database.clone()), Timestamp::now()).await;
     let mut running = Vec::new();
@@ -225,7 +225,7 @@ async fn at_every_start_the_balances_are_what_all_entries_come_to() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stint.db");
     for start in 0..6_u64 {
-        let database = Arc::new(Sqlite::open(&settings(&path)).await.unwrap());
+        let database = Arc::new(patiently(async || Sqlite::open(&settings(&path)).await).await);
         let tasks = Tasks::default();
         let ledger = ledger(&tasks, SqliteJournal::new(database), Timestamp::now()).await;
         let report = SqliteArchive::open(&path).await.unwrap().verify().await.unwrap();

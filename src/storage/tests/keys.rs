@@ -14,7 +14,7 @@ use crate::tenant::{
 };
 use crate::units::{AccountId, Amount, Money, Window};
 
-use super::settings;
+use super::{patiently, settings};
 
 #[tokio::test]
 async fn the_keys_in_sqlite_conform() {
@@ -29,7 +29,7 @@ async fn the_database_holds_no_secret() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stint.db");
     let secret = "sk-stint-a-secret-that-is-nowhere";
-    let store = SqliteKeyStore::new(Arc::new(Sqlite::open(&settings(&path)).await.unwrap()));
+    let store = SqliteKeyStore::new(Arc::new(patiently(async || Sqlite::open(&settings(&path)).await).await));
     store.apply(Version(0), &[Change::Key(record("acme/alice", secret))]).await.unwrap();
     assert_eq!(store.load().await.unwrap().keys.len(), 1);
     drop(store);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::signature::{On, Signature};
 use crate::backend::remote::refusal;
 use crate::backend::remote::uncounted::{answer, stop};
-use crate::backend::{Ending, Failure, Fault, Piece, Usage};
+use crate::backend::{Ending, Failure, Fault, Piece, Retry, Usage};
 use crate::chat::ToolCallDelta;
 use crate::units::Tokens;
 
@@ -152,7 +152,10 @@ impl Reader {
         match word {
             "MAX_TOKENS" | "CONTINUATION" => Ok(Ending::Limit),
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" => {
-                broken("the model called a tool in a way that cannot be read")
+                // It says nothing of the target, and would not be better for being asked again.
+                let failure =
+                    Failure::new(Fault::Backend, "the model called a tool in a way that cannot be read");
+                Err(Failure { retry: Retry::Never, ..failure })
             }
             "MALFORMED_RESPONSE" | "MISSING_THOUGHT_SIGNATURE" => broken("the upstream gave up"),
             "STOP" | "FINISH_REASON_UNSPECIFIED" if self.calls > 0 => Ok(Ending::ToolCalls),
