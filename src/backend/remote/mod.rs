@@ -14,6 +14,7 @@ mod refusal;
 pub mod responses;
 mod secret;
 mod sse;
+mod summaries;
 #[cfg(test)]
 mod tests;
 mod uncounted;

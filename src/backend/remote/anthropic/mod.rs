@@ -14,8 +14,10 @@ mod request;
 use std::sync::Arc;
 
 use super::client;
+use super::summaries::Summaries;
 use super::{Auth, Provider, Reader, Remote, Sent, SettingsError};
 use crate::backend::{Call, Failure};
+use crate::catalog::Class;
 
 /// The version of the API in which `temperature`, `top_p` and `top_k` are no more.
 const VERSION: &str = "2026-10-21";
@@ -119,8 +121,14 @@ impl Provider for Messages {
         Ok(Sent { path: "messages".into(), body: request::body(&self.settings, call)? })
     }
 
-    fn reader(&self, _: &Call) -> Box<dyn Reader> {
-        Box::new(events::Reader::new(self.settings.name.clone()))
+    fn reader(&self, call: &Call) -> Box<dyn Reader> {
+        let reader = events::Reader::new(self.settings.name.clone());
+        // Adaptive models show summaries, and are billed for what they thought. Cut in the stream, they are cut by what
+        // they show: there is nothing else.
+        match self.settings.thinking == Thinking::Adaptive && call.class == Class::Effort {
+            true => Box::new(Summaries(reader)),
+            false => Box::new(reader),
+        }
     }
 }
 

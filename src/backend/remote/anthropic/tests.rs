@@ -54,3 +54,22 @@ async fn a_call_that_it_has_no_words_for_is_refused_before_anything_is_sent() {
     let failure = upstream.generate(golden::call(&fixture, part)).await.err().unwrap();
     assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
 }
+
+/// What a thought comes out as, for a model that is told to think like that and a part of a generation.
+fn thought_of(thinking: Thinking, part: Part) -> Value {
+    let settings = Settings { thinking, name: "m".into(), ..Settings::default() };
+    let reader = Messages { settings }.reader(&golden::call(&json!({"messages": []}), part));
+    let begins = json!({"type": "content_block_start", "index": 0,
+                        "content_block": {"type": "thinking", "thinking": "", "signature": ""}});
+    let more = json!({"type": "content_block_delta", "index": 0,
+                      "delta": {"type": "thinking_delta", "thinking": "hm"}});
+    golden::pieces(reader, &json!([begins, more]))[0].clone()
+}
+
+#[test]
+fn what_an_adaptive_model_shows_is_a_summary_and_no_count() {
+    let total = || Part::Total { effort: None, tokens: Tokens(9) };
+    let whole = || Part::Whole { thinking: Tokens(1024), solution: Tokens(9) };
+    assert_eq!(thought_of(Thinking::Adaptive, total()), json!({"summary": "hm"}));
+    assert_eq!(thought_of(Thinking::Budget, whole())["thought"], "hm");
+}
