@@ -69,6 +69,7 @@ fn real(model: &Model) -> Value {
         "context_length": model.context,
         "thinking_max": model.thinking_max,
         "enforced": model.classes.first().map(|class| class.word()),
+        "serves": model.services.iter().map(|service| service.word()).collect::<Vec<_>>(),
         "capabilities": model.capabilities.iter().map(|capability| capability.word()).collect::<Vec<_>>(),
         "price": price,
     })

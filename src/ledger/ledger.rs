@@ -331,8 +331,9 @@ impl Ledger {
 
     fn tell(&self, closed: &Closed) {
         if closed.overrun != Amounts::ZERO {
-            let (request, overrun) = (closed.id, closed.overrun);
-            tracing::error!(%request, ?overrun, "an upstream took more than was reserved for it");
+            let (request, model, overrun) = (closed.id, &closed.about.model, closed.overrun);
+            let Amounts { money, thinking, .. } = overrun;
+            tracing::error!(%request, ?model, %money, %thinking, "an upstream took more than was reserved for it");
         }
         if closed.how == How::Expired {
             tracing::warn!(request = %closed.id, "nobody settled a dispatched reservation; it is posted");

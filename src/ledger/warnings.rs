@@ -124,12 +124,13 @@ impl Ledger {
     pub(super) fn warn(&self, warnings: &[Warning]) {
         for warning in warnings {
             let Line { limit, spent, reserved, max, .. } = &warning.line;
+            let account = &warning.account;
             match warning.cause {
                 Cause::NearlyUsedUp => {
-                    tracing::warn!(%limit, %spent, %reserved, %max, "a limit is nearly used up");
+                    tracing::warn!(%account, %limit, %spent, %reserved, %max, "a limit is nearly used up");
                 }
                 Cause::Refused => {
-                    tracing::warn!(%limit, %spent, %reserved, %max, "a limit refuses requests");
+                    tracing::warn!(%account, %limit, %spent, %reserved, %max, "a limit refuses requests");
                 }
             }
             self.observer().warned(warning);
