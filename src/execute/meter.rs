@@ -1,5 +1,6 @@
 //! What a running choice has taken so far, for those who watch it from outside.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// A reading that the choice renews while it runs, about once a second. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Meter(Arc<Mutex<Spent>>);
+pub struct Meter(Arc<Mutex<Spent>>, Arc<AtomicBool>);
 
 /// When the next reading is due.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +23,15 @@ impl Meter {
     /// The last reading.
     pub fn read(&self) -> Spent {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// True once the backend has answered the first call, whatever it said.
+    pub fn is_heard(&self) -> bool {
+        self.1.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn hear(&self) {
+        self.1.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn show(&self, spent: Spent) {

@@ -119,7 +119,9 @@ async fn run_part<T: From<Indexed>>(
 ) -> Result<Next, Halt> {
     let class = progress.phases.class();
     let call = Call { request: job.request.clone(), class, part, seed: job.seed };
-    let mut generation = match in_time(job, progress, job.backend.generate(call)).await {
+    let began = in_time(job, progress, job.backend.generate(call)).await;
+    progress.meter.hear();
+    let mut generation = match began {
         Timed::Came(Ok(generation)) => generation,
         Timed::Came(Err(failure)) => {
             if failure.unsent {

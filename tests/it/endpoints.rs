@@ -246,3 +246,16 @@ async fn the_embedded_model_goes_on_with_a_text_of_its_own_kind() {
     assert!(!answer["choices"][0]["text"].as_str().unwrap().is_empty());
     assert_eq!(answer["choices"][0]["finish_reason"], "length");
 }
+
+#[tokio::test]
+async fn choices_that_were_all_refused_before_a_model_saw_them_cost_nothing() {
+    let client =
+        remote::Settings { base_url: "http://127.0.0.1:9/v1".to_owned(), ..remote::Settings::default() };
+    let nobody = OpenAi::new(openai::Settings { client, ..openai::Settings::default() }).unwrap();
+    let models: Vec<(Model, Arc<dyn Backend>)> = vec![(priced("m", Service::Chat), Arc::new(nobody))];
+    let world = World::with(models, vec![tenant("rich", 1_000_000)], |_| ()).await;
+    let ask = json!({ "model": "m", "n": 4, "messages": [{ "role": "user", "content": "hi" }] });
+    assert_eq!(world.ask("sk-rich", &ask).await.status, 502);
+    world.settled().await;
+    assert_eq!(world.account("rich").spent.money, Money::ZERO);
+}
