@@ -1,7 +1,7 @@
 //! Scripts of pieces, and what the machine makes of them.
 
 use super::*;
-use crate::backend::Usage;
+use crate::backend::{Ending, Usage};
 
 fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
     Terms {
