@@ -2,7 +2,7 @@
 
 use crate::backend::{Ending, Part};
 use crate::catalog::{Class, Ended, SolutionEnded};
-use crate::chat::{Event, Finish};
+use crate::chat::Finish;
 use crate::units::Tokens;
 
 use super::super::account::Close;
@@ -93,7 +93,7 @@ impl Phases {
             let answered = !self.answer.is_empty() || self.tool_calls;
             spent.thinking_ended = if answered { Ended::Closed } else { Ended::Cut };
         }
-        Step::Finish((!shown.is_empty()).then_some(Event::Answer(shown)), finish)
+        Step::Finish(super::shown(shown), finish)
     }
 
     /// The thought is over: what follows is the answer's budget. The first reason holds.

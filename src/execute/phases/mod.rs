@@ -5,6 +5,7 @@
 //! Three ways a thought ends are three cases; t and s are separate, and what is left of t is returned, not
 //! spent (Elastic Reasoning, arXiv 2505.05315, and design: elastic execution).
 
+mod drain;
 mod endings;
 
 use crate::backend::{Edge, Part, Piece, Thought, Usage};
@@ -50,6 +51,8 @@ pub enum Step {
     Quiet,
     /// The caller sees this; more pieces follow.
     Show(Event),
+    /// The caller sees this, if anything, and nothing more; what still comes goes to [`Phases::drain`].
+    Drain(Option<Event>),
     /// This part is over: drop it and call for the next one.
     Call(Part),
     /// The choice is over; the text that was held back, if any, is shown first.
@@ -66,6 +69,8 @@ enum State {
     Closed,
     /// The answer runs.
     Solution,
+    /// The answer is over for the caller; the upstream is heard out.
+    Draining,
     /// The choice is over.
     Done,
 }
@@ -257,7 +262,7 @@ impl Phases {
         self.look_at(text);
         let shown = self.answer.push(text);
         if self.answer.stopped() {
-            self.over(shown, Close::BrokenOff, (SolutionEnded::Stop, Finish::Stop))
+            self.stop(shown)
         } else if shown.is_empty() {
             Step::Quiet
         } else {
@@ -282,6 +287,11 @@ impl Phases {
         }
         self.state = State::Solution;
     }
+}
+
+/// Text that the caller sees, if there is any.
+fn shown(text: String) -> Option<Event> {
+    (!text.is_empty()).then_some(Event::Answer(text))
 }
 
 #[cfg(test)]

@@ -50,6 +50,8 @@ struct Seen {
     answer: String,
     parts: Vec<Part>,
     finish: Option<Finish>,
+    /// The answer was over before the upstream was.
+    drains: bool,
     spent: Spent,
 }
 
@@ -61,13 +63,24 @@ fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
         answer: String::new(),
         parts: vec![phases.begin()],
         finish: None,
+        drains: false,
         spent: Spent::default(),
     };
     for part in script {
         for piece in *part {
+            if seen.drains {
+                if phases.drain(piece.clone()) {
+                    break;
+                }
+                continue;
+            }
             let shown = match phases.on(piece.clone()) {
                 Step::Quiet => None,
                 Step::Show(event) => Some(event),
+                Step::Drain(event) => {
+                    seen.drains = true;
+                    event
+                }
                 Step::Call(part) => {
                     seen.parts.push(part);
                     break;
@@ -83,6 +96,9 @@ fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
                 Some(Event::ToolCall(_) | Event::Signed(_)) | None => {}
             }
         }
+    }
+    if seen.drains {
+        seen.finish = Some(phases.leave());
     }
     seen.spent = phases.spent();
     seen
@@ -244,6 +260,35 @@ fn a_stop_text_ends_the_choice() {
     let seen = play(terms(Class::Inline, 9, 9), &[&script]);
     check(&seen, (1, 1, 2), Ended::Closed, Finish::Stop);
     assert_eq!(seen.answer, "a ");
+}
+
+#[test]
+fn after_a_stop_text_an_upstream_that_hides_its_thought_is_heard_out_and_believed() {
+    let said = [answer("a b STOP", 0), answer("c d e f ", 0), usage(20, 40, Some(30)), STOP_WORD];
+    let seen = play(terms(Class::Effort, 64, 8), &[&said]);
+    assert_eq!((seen.answer.as_str(), seen.finish, seen.drains), ("a b ", Some(Finish::Stop), true));
+    let Spent { thinking, solution, other, estimated, .. } = seen.spent;
+    assert_eq!((thinking.0, solution.0 + other.0, estimated), (30, 10, false));
+    assert_eq!((other, seen.spent.output()), (Tokens(5), Tokens(40)), "what nobody saw is billed too");
+}
+
+#[test]
+fn an_upstream_that_is_not_heard_out_is_booked_for_all_that_it_could_have_thought() {
+    let most = Tokens(64 + 8 + 5);
+    let breaks = [answer("a STOP", 0), answer("c", 0)];
+    let seen = play(terms(Class::Effort, 64, 8), &[&breaks]);
+    assert_eq!((seen.finish, seen.spent.output()), (Some(Finish::Stop), most));
+    let endless = [answer("a STOP", 0), answer(&"c".repeat(400), 0), usage(20, 900, Some(1)), STOP_WORD];
+    let seen = play(terms(Class::Effort, 64, 8), &[&endless]);
+    assert!((most..=Tokens(140)).contains(&seen.spent.output()), "its limit did not hold: {:?}", seen.spent);
+}
+
+#[test]
+fn after_a_stop_text_an_upstream_that_shows_its_thought_or_told_of_it_is_let_go() {
+    for first in [thought("hm", 0), usage(20, 30, Some(25))] {
+        let seen = play(terms(Class::Effort, 64, 8), &[&[first, answer("a STOP b", 0)]]);
+        assert_eq!((seen.answer.as_str(), seen.finish, seen.drains), ("a ", Some(Finish::Stop), false));
+    }
 }
 
 #[test]
