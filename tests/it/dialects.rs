@@ -198,6 +198,17 @@ async fn an_answer_that_has_no_end_is_ended_by_its_budget() {
 }
 
 #[tokio::test]
+async fn a_stop_text_that_a_provider_is_not_told_ends_the_answer_and_the_bill_is_right() {
+    let scene = Scene::new(Kind::Xai, &[Class::Effort], Script::new(6, 40)).await;
+    let budget = json!({ "thinking_tokens": 200, "solution_tokens": 100 });
+    let answer = scene.ask(&json!({ "stop": ["o so so so"], "budget": budget })).await.good();
+    assert_eq!((said(&answer), &answer["choices"][0]["finish_reason"]), ("s", &json!("stop")), "{answer}");
+    assert_eq!(answer["budget"]["thinking"]["used"], 6, "{answer}");
+    assert_eq!(scene.emulator.calls()[0].generated(), 46, "it was heard out");
+    assert_eq!(scene.charged().await, scene.emulator.bill());
+}
+
+#[tokio::test]
 async fn a_caller_who_leaves_is_charged_no_less_than_is_billed() {
     for (kind, class) in all() {
         let scene = Scene::new(kind, &[class], Script::new(15, 8)).await;
