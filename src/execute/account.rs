@@ -35,6 +35,8 @@ struct Running {
     injected: Tokens,
     discarded: Tokens,
     thought_characters: u64,
+    /// Bytes of thought that came after the last usage.
+    thought_untold: u64,
     answer_characters: u64,
     /// Of what came after the caller's stop text.
     dropped_characters: u64,
@@ -103,6 +105,7 @@ impl Account {
         if let Some(part) = &mut self.running {
             part.thinking += tokens;
             part.thought_characters += characters(text);
+            part.thought_untold += u64::try_from(text.len()).unwrap_or(u64::MAX);
         }
     }
 
@@ -166,6 +169,9 @@ impl Account {
     pub(super) fn usage(&mut self, usage: Usage) {
         if let Some(part) = &mut self.running {
             part.usage = Some(usage);
+            if usage.completion > Tokens::ZERO {
+                part.thought_untold = 0;
+            }
         }
     }
 
@@ -189,6 +195,23 @@ impl Account {
             Lean::Late => CHARACTERS_PER_TOKEN_MOST,
         };
         reckon_by(part.thought_characters + characters(text), per_token)
+    }
+
+    /// The most tokens that the running part's thought can have: as they were counted, else what the upstream said of them
+    /// last and a token for each byte since.
+    pub(super) fn thought_most(&self) -> Tokens {
+        let Some(part) = &self.running else { return Tokens::ZERO };
+        if part.thinking > Tokens::ZERO {
+            return part.thinking;
+        }
+        let told = part.usage.and_then(|usage| part.told(&usage));
+        told.unwrap_or_default() + Tokens(part.thought_untold)
+    }
+
+    /// How much shorter the running part's prompt was than was set aside for it.
+    pub(super) fn prompt_spare(&self) -> Tokens {
+        let told = self.running.as_ref().and_then(|part| part.usage).map(|usage| usage.prompt);
+        told.filter(|told| *told > Tokens::ZERO).map_or(Tokens::ZERO, |told| self.prompt.saturating_sub(told))
     }
 
     /// Solution tokens so far, also where only the upstream's usage tells of them.

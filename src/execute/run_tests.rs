@@ -22,6 +22,7 @@ fn terms(class: Class) -> Terms {
         rescue: false,
         effort_least: None,
         prompt: Tokens(10),
+        reads_free: false,
         stop: Vec::new(),
         form: crate::chat::Form::Chat,
     }

@@ -173,6 +173,10 @@ impl Flying {
             rescue: offer.rescue,
             effort_least: least.map(|level| level.word.clone()),
             prompt: self.prompt(offer),
+            reads_free: self
+                .model(offer)
+                .and_then(|model| model.tariff)
+                .is_none_or(|tariff| tariff.reads_free()),
             stop: self.request.sampling.stop.clone(),
             form: self.request.form,
         };

@@ -168,6 +168,18 @@ async fn a_thought_is_held_as_its_class_promises_and_the_answer_comes() {
 }
 
 #[tokio::test]
+async fn of_a_thought_that_nobody_counted_no_more_is_sent_again_than_is_paid_for() {
+    let scene = Scene::new(Kind::Ollama, &[Class::Turn], Script::new(300, 5)).await;
+    let answer = scene.ask(&json!({})).await.good();
+    let thought = answer["choices"][0]["message"]["reasoning_content"].as_str().unwrap();
+    assert!(thought.len() as u64 > 2 * T, "{thought}");
+    let sent = scene.emulator.calls()[1].body["messages"][0]["content"].to_string();
+    let sent = sent.matches("hm").count() as u64 * 3;
+    assert!((T - 3..=T + 1).contains(&sent), "a token may be no more than a byte: {sent}");
+    scene.charged().await;
+}
+
+#[tokio::test]
 async fn no_thinking_is_no_thinking() {
     for (kind, class) in all().filter(|(_, class)| *class != Class::Effort) {
         let scene = Scene::new(kind, &[class], Script::new(300, 5)).await;

@@ -1,11 +1,12 @@
 //! How a thought, a part and the whole choice come to their ends.
 
-use crate::backend::{Ending, Part};
+use crate::backend::{Ending, Part, Thought};
 use crate::catalog::{Class, Ended, SolutionEnded};
 use crate::chat::Finish;
 use crate::units::Tokens;
 
 use super::super::account::Close;
+use super::super::quote::quote;
 use super::{Phases, State, Step};
 
 impl Phases {
@@ -107,13 +108,31 @@ impl Phases {
     /// Ends the part that thinks and asks for the answer from where it stands.
     pub(super) fn resume(&mut self, ended: Ended, close: Close) -> Part {
         self.close(ended);
+        let mut thought = std::mem::take(&mut self.thought);
+        self.shorten(&mut thought);
         self.account.go_on(close);
         self.state = State::Solution;
         self.class = self.terms.resume.unwrap_or(self.class);
         self.thinks = false;
-        let mut thought = std::mem::take(&mut self.thought);
         thought.closed = self.account.spent.thinking_ended == Ended::Closed;
         Part::resumed(thought, self.terms.solution)
+    }
+
+    /// Leaves of a thought that is to be read again what was set aside for reading it. One that goes on in *continue* was
+    /// held by the upstream's own limit.
+    fn shorten(&self, thought: &mut Thought) {
+        let room = match self.class {
+            Class::Turn => self.terms.thinking,
+            Class::Native => Class::native_most(self.terms.thinking),
+            Class::Inline | Class::Continue | Class::Effort => return,
+        };
+        if self.terms.reads_free {
+            return;
+        }
+        let quoted = quote(&thought.text, room + self.account.prompt_spare(), self.account.thought_most());
+        if quoted.len() < thought.text.len() {
+            *thought = Thought { text: quoted.to_owned(), ..Thought::default() };
+        }
     }
 
     fn may_be_rescued(&self) -> bool {

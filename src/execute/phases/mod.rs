@@ -38,6 +38,8 @@ pub struct Terms {
     pub effort_least: Option<String>,
     /// An upper bound of the prompt's tokens, until the backend says how many they are.
     pub prompt: Tokens,
+    /// True where reading costs nothing, so that a thought may be read again whatever its length.
+    pub reads_free: bool,
     /// Texts that end the answer.
     pub stop: Vec<String>,
     /// What is wanted: a text that goes on keeps the blank that it goes on with.

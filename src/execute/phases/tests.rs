@@ -14,6 +14,7 @@ fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
         rescue: class == Class::Effort,
         effort_least: Some("none".into()),
         prompt: Tokens(100),
+        reads_free: false,
         stop: vec!["STOP".into()],
         form: Form::Chat,
     }
@@ -345,6 +346,36 @@ fn turn_counts_characters_where_nothing_better_is_told_and_the_upstream_where_it
     let seen = play(terms(Class::Turn, 3, 8), &[told, second]);
     assert_eq!(seen.thought, "ab", "its own count came with the event");
     assert_eq!(seen.parts.len(), 2);
+}
+
+/// What a second part is given of the thought.
+fn quoted(seen: &Seen) -> &str {
+    let Part::Solution { thought, .. } = &seen.parts[1] else { panic!("{:?}", seen.parts) };
+    &thought.text
+}
+
+#[test]
+fn a_thought_is_read_again_no_further_than_was_set_aside_for_it() {
+    // Where only characters are counted, each may be a token.
+    let digits = "one. 1 2 3 4 5 6 ";
+    let first: &[Piece] = &[thought(digits, 0), thought("7 8", 0), thought("9", 0)];
+    let seen = play(terms(Class::Turn, 6, 8), &[first, &[]]);
+    assert_eq!((seen.thought.as_str(), quoted(&seen)), (digits, "4 5 6 "));
+    let free = Terms { reads_free: true, ..terms(Class::Turn, 6, 8) };
+    assert_eq!(quoted(&play(free, &[first, &[]])), digits, "what costs nothing needs no money");
+    // The upstream's own count is believed, and a prompt that was shorter than was set aside leaves room.
+    let told: &[Piece] = &[thought(digits, 0), usage(100, 6, None), thought("7 8", 0), usage(100, 8, None)];
+    assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[told, &[]])), "2 3 4 5 6 7 8");
+    let short: &[Piece] = &[usage(50, 0, None), thought(digits, 0), thought("7 8", 0)];
+    assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[short, &[]])), digits);
+    let counted: &[Piece] = &[thought(digits, 6), thought("7", 1)];
+    assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[counted, &[]])), digits);
+    // The same behind a budget of the provider's own, which may be passed a little: 1.1 t + 32.
+    let long = "12 ".repeat(70);
+    let native = Terms { resume: Some(Class::Turn), ..terms(Class::Native, 10, 8) };
+    let seen =
+        play(native, &[&[thought(&long, 0), thought("12 ", 0), thought("12 ", 0), thought("12 ", 0)], &[]]);
+    assert_eq!(quoted(&seen).len(), 42, "{:?}", quoted(&seen));
 }
 
 #[test]
