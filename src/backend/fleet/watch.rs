@@ -143,11 +143,13 @@ impl Watch {
 }
 
 impl Drop for Watch {
-    /// Whoever lets go of a call that spoke had enough of it: the target works. One that was silent until then says
-    /// nothing: the caller may have had no time at all.
+    /// Whoever lets go of a call that spoke had enough of it: the target works. One that was silent until then would have
+    /// taken so long at least; whether that is the target's fault depends on what is usual there.
     fn drop(&mut self) {
-        if self.stage == Stage::Speaking {
-            self.succeeds();
+        match self.stage {
+            Stage::Speaking => self.succeeds(),
+            Stage::Silent => self.fleet.silent(self.place, &self.probe, self.began.elapsed()),
+            Stage::Over => {}
         }
     }
 }
