@@ -150,6 +150,11 @@ impl Account {
         }
     }
 
+    /// True where the running part may think unseen.
+    pub(super) fn is_hidden(&self) -> bool {
+        self.running.as_ref().is_some_and(|part| part.hidden.is_some())
+    }
+
     /// True where the running part may think unseen and nothing has told of that yet.
     pub(super) fn is_untold(&self) -> bool {
         self.running.as_ref().is_some_and(|part| {

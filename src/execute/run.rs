@@ -123,7 +123,8 @@ async fn run_part<T: From<Indexed>>(
     events: &mpsc::Sender<T>,
 ) -> Result<Next, Halt> {
     let class = progress.phases.class();
-    let call = Call { request: job.request.clone(), class, part, seed: job.seed };
+    let hidden = progress.phases.is_hidden();
+    let call = Call { request: job.request.clone(), class, part, seed: job.seed, hidden };
     let began = in_time(job, progress, job.backend.generate(call)).await;
     progress.meter.hear();
     let mut generation = match began {

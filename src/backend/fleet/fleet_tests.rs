@@ -48,8 +48,9 @@ fn fails(fault: Fault) -> Arc<Scripted> {
 async fn call(seat: &Seat) -> bool {
     let part = Part::Total { effort: None, tokens: Tokens(9) };
     let backend = seat.backend();
-    let Ok(mut generation) =
-        backend.generate(Call { request: request(), class: Class::Effort, part, seed: 1 }).await
+    let Ok(mut generation) = backend
+        .generate(Call { request: request(), class: Class::Effort, part, seed: 1, hidden: false })
+        .await
     else {
         return false;
     };

@@ -151,6 +151,11 @@ impl Phases {
         self.class
     }
 
+    /// True where the part that was called for last may think unseen.
+    pub fn is_hidden(&self) -> bool {
+        self.account.is_hidden()
+    }
+
     /// The part that was called for was refused before a model saw it: it took nothing.
     pub fn refused(&mut self) {
         self.account.forget();
