@@ -80,7 +80,11 @@ impl Flying {
                         tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
                         return self.stay(books, Some(refusal), &reports).await;
                     }
-                    self.run(&seat, attempts.offer, &mut progress, &books, &reports).await
+                    let landing = self.run(&seat, attempts.offer, &mut progress, &books, &reports).await;
+                    if let Landing::Failed(failure) = &landing {
+                        self.count(attempts.offer, &seat, failure);
+                    }
+                    landing
                 }
                 Err(landing) => {
                     progress.clear();
