@@ -184,12 +184,8 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
     let upstream = upstream.unwrap_or_else(|| called.to_owned());
-    match &mut declared.served.source {
-        Source::OpenAi(settings) | Source::Vllm(settings) => settings.model.clone_from(&upstream),
-        Source::Anthropic(settings) => settings.model.clone_from(&upstream),
-        Source::Gemini(settings) => settings.model.clone_from(&upstream),
-        Source::Responses(settings) => settings.model.clone_from(&upstream),
-        Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => {}
+    if let Some(model) = declared.served.source.model() {
+        model.clone_from(&upstream);
     }
     declared.served.upstream = upstream;
     apply(section, &mut declared);

@@ -49,8 +49,8 @@ impl Fleet {
                 metrics.backends.trips.with_label_values(&[&*model, &*target.name, cause.word()]);
             }
         }
-        let names = targets.iter().map(|target| &*target.name);
-        let roster = Roster::new(names, settings, seed, Instant::now());
+        let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
+        let roster = Roster::new(members, settings, seed, Instant::now());
         let state = Mutex::new(State { roster, queue: Queue::new(settings.queue_max) });
         Arc::new(Fleet { model, targets, settings, metrics, state })
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::chat::Origin;
+
 use super::Settings;
 use super::breaker::{Admits, Breaker, Cause, Ended, Harm};
 use super::choice::{Beginning, Candidate, choose, numbered};
@@ -83,6 +85,7 @@ pub(super) struct Roster {
 #[derive(Debug)]
 struct Member {
     name: u64,
+    origin: Option<Origin>,
     breaker: Breaker,
     budget: Budget,
     latency: Latency,
@@ -93,13 +96,14 @@ struct Member {
 
 impl Roster {
     pub(super) fn new<'n>(
-        names: impl Iterator<Item = &'n str>,
+        targets: impl Iterator<Item = (&'n str, Option<Origin>)>,
         settings: Settings,
         seed: u64,
         now: Instant,
     ) -> Roster {
-        let member = |name| Member {
+        let member = |(name, origin)| Member {
             name: numbered(name),
+            origin,
             breaker: Breaker::new(settings.breaker, now),
             budget: Budget::new(&settings.retry, now),
             latency: Latency::default(),
@@ -107,7 +111,7 @@ impl Roster {
             calls: 0,
             load: None,
         };
-        Roster { settings, members: names.map(member).collect(), dice: Dice::new(seed), held: None }
+        Roster { settings, members: targets.map(member).collect(), dice: Dice::new(seed), held: None }
     }
 
     /// Finds a target and takes its places. A target that is due for its probe goes first; one that answers now and
@@ -150,6 +154,7 @@ impl Roster {
             .map(|(place, member)| Candidate {
                 place,
                 name: member.name,
+                origin: member.origin,
                 expected: member.expected(fresh, now),
             })
             .collect();

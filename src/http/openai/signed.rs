@@ -1,25 +1,27 @@
 //! Signed parts of a thought, on their way to the caller and back, as members of `reasoning_details`.
 //!
-//! The shape is that of an encrypted detail, which clients keep as it is. Its data says which model it came from, so
-//! that no other is ever given it, and holds what the provider sent byte for byte.
+//! The shape is that of an encrypted detail, which clients keep as it is. Its data says which model it came from, and which
+//! of several organisations' it was, so that no other is ever given it, and holds what the provider sent byte for byte.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::chat::Signed;
+use crate::chat::{Maker, Origin, Signed};
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Data {
     model: Arc<str>,
+    /// Eight hexadecimal digits.
+    origin: String,
     block: Box<str>,
 }
 
 /// The member that carries a signed part.
 pub(super) fn write(signed: Signed) -> Value {
-    let Signed { model, block } = signed;
-    let data = json!(Data { model, block }).to_string();
+    let Signed { maker: Maker { model, origin: Origin(number) }, block } = signed;
+    let data = json!(Data { model, origin: format!("{number:08x}"), block }).to_string();
     json!({ "type": "reasoning.encrypted", "format": "stint", "data": data })
 }
 
@@ -29,8 +31,9 @@ pub(super) fn read(details: &[Value]) -> Vec<Signed> {
 }
 
 fn one(detail: &Value) -> Option<Signed> {
-    let Data { model, block } = serde_json::from_str(detail["data"].as_str()?).ok()?;
-    Some(Signed { model, block })
+    let Data { model, origin, block } = serde_json::from_str(detail["data"].as_str()?).ok()?;
+    let origin = Origin(u32::from_str_radix(&origin, 16).ok()?);
+    Some(Signed { maker: Maker { model, origin }, block })
 }
 
 #[cfg(test)]
@@ -40,7 +43,8 @@ mod tests {
     #[test]
     fn a_signed_part_comes_back_byte_for_byte() {
         let block = r#"{"type":"thinking","thinking":"1 \"and\" 1\u00e9", "signature":"EqQB=="}"#;
-        let signed = Signed { model: "sonnet".into(), block: block.into() };
+        let maker = Maker { model: "sonnet".into(), origin: Origin(0x00ab_cdef) };
+        let signed = Signed { maker, block: block.into() };
         let carried = write(signed.clone());
         assert_eq!(carried["type"], "reasoning.encrypted");
         assert_eq!(read(&[carried]), [signed]);
