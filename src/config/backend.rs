@@ -198,6 +198,7 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
     }
     if kind != Kind::Local {
         base.deployments = deployment::deployments(section, &name, &base.client);
+        deployment::doubt_keyless(section, kind, &base.deployments);
     }
     let mut models = model::declared(section, &base, known);
     deployment::name_models(section, &mut models);

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use reqwest::Url;
+
 use crate::backend::remote;
 
 use super::backend::check_url;
+use super::kind::Kind;
+use super::known::is_host;
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::Section;
@@ -49,6 +53,26 @@ pub(super) fn deployments(backend: &Section<'_>, name: &str, client: &remote::Se
         deployments.push(Deployment { name: name.into(), client, upstream: None, metrics_url });
     }
     deployments
+}
+
+/// Doubts deployments that have no key at a host where nothing is to be had without one.
+pub(super) fn doubt_keyless(backend: &Section<'_>, kind: Kind, deployments: &[Deployment]) {
+    let says_one = |section: &Section<'_>| CREDENTIAL.iter().any(|key| section.has(key));
+    let Some(host) = kind.wants_key_at().filter(|_| !says_one(backend)) else { return };
+    let own: Vec<Section<'_>> = backend.sections("deployment");
+    own.iter().for_each(Section::ignore);
+    for (place, deployment) in deployments.iter().enumerate() {
+        let section = own.get(place).unwrap_or(backend);
+        let at = Url::parse(&deployment.client.base_url).ok();
+        let is_there = at.is_some_and(|url| is_host(url.host_str(), host));
+        if is_there && !says_one(section) {
+            let remedy = "export the key, and name its variable: api_key_env = \"…\"";
+            section.doubt(
+                "api_key_env",
+                Wrong::new(format!("no key, and {host} answers nobody without one"), remedy),
+            );
+        }
+    }
 }
 
 /// Takes the names that the models of a backend have at each of its deployments.
