@@ -9,7 +9,7 @@ use crate::backend::{Backend, Failure};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::metrics::Metrics;
-use crate::units::{Priority, Tokens};
+use crate::units::Tokens;
 
 use super::line::{Joined, News, Waiter, jittered, tell};
 use super::load::Load;
@@ -71,7 +71,7 @@ impl Fleet {
         let now = Instant::now();
         let state = self.lock();
         let soonest = state.roster.soonest(now);
-        let waiting = state.queue.calls_before(Priority::Batch);
+        let waiting = state.queue.calls();
         let line = if waiting == 0 { 0.0 } else { state.roster.wait_behind(waiting, now) };
         drop(state);
         match soonest {

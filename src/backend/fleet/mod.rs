@@ -10,6 +10,7 @@ mod dice;
 mod ends;
 #[expect(clippy::module_inception, reason = "the fleet itself, beside what it is made of")]
 mod fleet;
+mod lane;
 mod latency;
 mod limit;
 mod line;
@@ -34,4 +35,4 @@ pub use retry::RetrySettings;
 pub use roster::Standing;
 pub use seat::Seat;
 pub use settings::Settings;
-pub use target::{Target, Want};
+pub use target::{Party, Target, Want};
