@@ -25,7 +25,7 @@ use stint::metrics::Metrics;
 use stint::storage::Database;
 use stint::tasks::Tasks;
 use stint::tenant::{Keys, Tenant, Terms};
-use stint::units::{Chance, Money, Price, RequestId, Timestamp, Tokens};
+use stint::units::{Money, Price, RequestId, Timestamp, Tokens};
 use stint::{config, estimate};
 
 /// Requests of one measurement.
@@ -94,13 +94,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
     let targets = vec![Target { name: "script".into(), backend: script }];
     let resilience = fleet::Settings { concurrency: None, ..fleet::Settings::default() };
     let fleet = Fleet::new(model.name.clone(), targets, metrics.clone(), resilience, 7);
-    let auto = Route {
-        name: "auto".into(),
-        models: Vec::new(),
-        success_floor: Chance::new(0.8),
-        worth: Money(10_000_000),
-        second: Money::ZERO,
-    };
+    let auto = Route { worth: Money(10_000_000), second: Money::ZERO, ..Route::usual("auto") };
     let gateway = Gateway::new(Parts {
         settings: settings.gateway.clone(),
         tasks: tasks.clone(),

@@ -56,6 +56,8 @@ pub struct ModelDemand {
     pub blind: Chance,
     /// How fast a cut thought's chance rises from `blind` towards `done` (see [`ModelDemand::cut`]).
     pub bend: f64,
+    /// How unsure `done` is: the standard deviation of what is believed about it; 0 where nothing is explored.
+    pub spread: f64,
 }
 
 impl ModelDemand {

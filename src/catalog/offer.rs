@@ -34,6 +34,10 @@ pub struct Offer {
     pub rescue: bool,
     /// The effort word to send, for the class `effort`.
     pub effort: Option<String>,
+    /// How many answers are made of each choice at most, to be compared by vote; 1 where there is no vote.
+    pub samples: u32,
+    /// Who is asked next where the answers to this offer do not agree: the second step of a cascade.
+    pub escalate: Option<Arc<Offer>>,
     /// The predicted chance of a right answer.
     pub success: Chance,
     /// The expected cost of all choices.
@@ -54,6 +58,8 @@ pub struct Plan {
     pub best: Offer,
     /// Offers of other models, best first, for when that one fails.
     pub fallbacks: Vec<Offer>,
+    /// The chance with which this best offer was chosen: 1 where nothing is explored.
+    pub propensity: f64,
     /// One line on what decided.
     pub why: String,
 }

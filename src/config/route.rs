@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::{Model, Route};
-use crate::units::{Chance, Money};
+use crate::units::Chance;
 
 use super::mistake::Wrong;
 use super::nearest::nearest;
@@ -33,29 +33,18 @@ pub(super) fn routes(root: &Section<'_>, models: &Models) -> BTreeMap<Arc<str>, 
             section.wrong("name", Wrong::new(format!("a second route \"{name}\""), "give it another name"));
         }
     }
-    routes.entry("auto".into()).or_insert_with(|| auto("auto"));
+    routes.entry("auto".into()).or_insert_with(|| Route::usual("auto"));
     routes
 }
 
 fn route(section: &Section<'_>, name: &str, models: &Models) -> Route {
-    let usual = auto(name);
+    let usual = Route::usual(name);
     Route {
         models: chosen(section, models),
         success_floor: section.within("success_floor", 0.0..=1.0).map_or(usual.success_floor, Chance::new),
         worth: section.or("worth", usual.worth),
         second: section.or("second", usual.second),
-        name: usual.name,
-    }
-}
-
-/// Every model; a right answer is worth 5 cents, and waiting for it costs 1.80 dollars an hour.
-fn auto(name: &str) -> Route {
-    Route {
-        name: name.into(),
-        models: Vec::new(),
-        success_floor: Chance::new(0.8),
-        worth: Money(50_000_000),
-        second: Money(500_000),
+        ..usual
     }
 }
 

@@ -67,6 +67,7 @@ pub fn demand(calibration: &ModelCalibration, features: &Features) -> ModelDeman
         done: chance(&calibration.done),
         blind: chance(&calibration.blind),
         bend: calibration.bend,
+        spread: 0.0,
     }
 }
 

@@ -10,15 +10,18 @@ mod chat;
 mod connection;
 mod embeddings;
 mod error;
+mod events;
 mod fields;
 mod headers;
 mod openai;
 mod pages;
 mod repeat;
 mod router;
+mod said;
 mod server;
 mod settings;
 mod strict;
+mod surface;
 mod usage;
 
 pub use router::{Service, api, api_table, monitoring};

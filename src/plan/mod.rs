@@ -69,7 +69,7 @@ pub fn plan(ask: &Ask) -> Result<Plan, Refusal> {
     let why = why::why(ask.demand, &ranked);
     let mut offers = ranked.into_iter().map(|candidate| candidate.offer.clone());
     let best = offers.next().ok_or(nearest)?;
-    Ok(Plan { best, fallbacks: offers.collect(), why })
+    Ok(Plan { best, fallbacks: offers.collect(), propensity: 1.0, why })
 }
 
 /// One model's offers, each within all limits.
@@ -101,6 +101,8 @@ fn candidate(ask: &Ask, terms: &Terms, (thinking, solution): (Tokens, Tokens), r
         overhead: terms.overhead(),
         rescue: terms.may_be_rescued(),
         effort: effort(ask, terms, thinking, &reason),
+        samples: 1,
+        escalate: None,
         success,
         cost: Money::from_dollars_up(dollars),
         worst: terms.worst(thinking, solution),

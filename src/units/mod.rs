@@ -5,6 +5,7 @@
 mod account;
 mod amount;
 mod count;
+mod dice;
 mod id;
 mod limit;
 mod money;
@@ -19,6 +20,7 @@ mod zone;
 pub use account::{AccountId, AccountIdError};
 pub use amount::Amount;
 pub use count::Count;
+pub use dice::{Dice, mixed};
 pub use id::RequestId;
 pub use limit::{Facet, Holder, Limit, Unit};
 pub use money::{Money, MoneyError};

@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use sha2::{Digest, Sha256};
 
 use crate::chat::{Origin, Part, Request, Role};
-
-use super::dice::{Dice, mixed};
+use crate::units::{Dice, mixed};
 
 /// So much longer than elsewhere may a conversation wait at home.
 const HOME_FACTOR: f64 = 2.0;

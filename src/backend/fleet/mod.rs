@@ -6,7 +6,6 @@
 
 mod breaker;
 mod choice;
-mod dice;
 mod ends;
 #[expect(clippy::module_inception, reason = "the fleet itself, beside what it is made of")]
 mod fleet;

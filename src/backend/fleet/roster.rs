@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::chat::Origin;
+use crate::units::Dice;
 
 use super::Settings;
 use super::breaker::{Admits, Breaker, Cause, Ended, Harm};
 use super::choice::{Beginning, Candidate, choose, numbered};
-use super::dice::Dice;
 use super::latency::Latency;
 use super::limit::Limit;
 use super::load::Load;

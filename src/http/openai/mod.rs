@@ -17,8 +17,8 @@ use super::strict;
 
 pub(crate) use budget::Efforts;
 pub(super) use parse::Wanted;
-pub(super) use render::{Look, Said, Style, completion};
-pub(super) use stream::{Chunks, LOST, stream};
+pub(super) use render::{Look, Style, budget, completion};
+pub(super) use stream::Chunks;
 pub(super) use text::read_text;
 
 /// Reads a chat completion's body and headers.

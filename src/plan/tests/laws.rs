@@ -37,7 +37,7 @@ prop_compose! {
     ) -> ModelDemand {
         let (solution, prompt) = (Tokens(solution), Tokens(prompt));
         let (done, blind) = (Chance::new(done), Chance::new(blind));
-        ModelDemand { thinking: LogNormal { mu, sigma }, solution, prompt, done, blind, bend }
+        ModelDemand { thinking: LogNormal { mu, sigma }, solution, prompt, done, blind, bend, spread: 0.0 }
     }
 }
 

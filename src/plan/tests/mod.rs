@@ -91,6 +91,7 @@ fn demand(mu: f64, blind: f64, done: f64) -> ModelDemand {
         done: Chance::new(done),
         blind: Chance::new(blind),
         bend: 1.5,
+        spread: 0.0,
     }
 }
 
@@ -101,11 +102,10 @@ fn world() -> World {
         demands: vec![demand(5.0, 0.1, 0.95)],
         market: Market::default(),
         route: Route {
-            name: "auto".into(),
-            models: Vec::new(),
             success_floor: Chance::new(0.5),
             worth: Money(10_000_000),
             second: Money(1_000),
+            ..Route::usual("auto")
         },
         allowance: Allowance::default(),
         budget: Budget::default(),

@@ -10,25 +10,13 @@ use sqlx::Row;
 use crate::ledger::conformance::{amounts, dispatched};
 use crate::ledger::{Entry, Journal};
 use crate::tasks::Tasks;
-use crate::units::{Money, Timestamp, Tokens};
+use crate::units::{Dice, Money, Timestamp, Tokens};
 
 use super::super::{Sqlite, SqliteArchive, SqliteJournal, SqliteSettings, Synchronous};
 use super::{detail, ledger, open, patiently, reserve, settings};
 
 /// What a disk writes at once.
 const SECTOR: usize = 512;
-
-/// Repeatable draws (`SplitMix64`, Steele et al. 2014).
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-}
 
 const CHILD: &str = "storage::tests::crash::the_process_to_be_killed";
 const PRICE: u64 = 3;
@@ -141,17 +129,17 @@ async fn a_log_that_was_cut_anywhere_in_its_last_commit_opens_with_all_before_it
 }
 
 /// What a disk may have after the power failed: of what was not yet synced, any sectors and not others.
-fn torn(synced: &[u8], written: &[u8], draw: &mut Draw) -> Vec<u8> {
+fn torn(synced: &[u8], written: &[u8], draw: &mut Dice) -> Vec<u8> {
     let mut disk = synced.to_vec();
     disk.resize(written.len(), 0);
     for (sector, new) in disk.chunks_mut(SECTOR).zip(written.chunks(SECTOR)) {
-        if draw.next().is_multiple_of(2) {
+        if draw.bits().is_multiple_of(2) {
             sector.copy_from_slice(new);
         }
     }
     // The end of a file may be lost too, or not.
     let length = written.len() - synced.len().min(written.len());
-    disk.truncate(synced.len() + usize::try_from(draw.next()).unwrap() % (length + 1));
+    disk.truncate(synced.len() + usize::try_from(draw.bits()).unwrap() % (length + 1));
     disk
 }
 
@@ -188,7 +176,7 @@ async fn what_was_answered_survives_the_loss_of_power() {
         let rows = (0..count).map(|at| Entry::Dispatched(dispatched("a", at, amounts(1, 1))));
         journal.append(&rows.collect::<Vec<_>>()).await.unwrap();
     };
-    let mut draw = Draw(15);
+    let mut draw = Dice::new(15);
     for answered in 1..=12 {
         append(1).await;
         let (kept, synced) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());

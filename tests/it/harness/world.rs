@@ -274,11 +274,10 @@ impl stint::ledger::Observer for Quiet {}
 
 fn catalog(served: &[Served]) -> Catalog {
     let auto = Route {
-        name: "auto".into(),
-        models: Vec::new(),
         success_floor: Chance::new(0.5),
         worth: Money(10_000_000),
         second: Money(0),
+        ..Route::usual("auto")
     };
     let models: BTreeMap<_, _> =
         served.iter().map(|Served { model, .. }| (model.name.clone(), Arc::new(model.clone()))).collect();
