@@ -144,7 +144,6 @@ pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mis
         let root = document.root(&table);
         let mut accounts = account::Accounts::read(&root, catalog);
         let tenants = key::tenants(&root, &mut accounts, catalog, None);
-        key::check_stored(&root);
         Declared { tenants, terms: accounts.into_terms() }
     });
     finished(document, source.to_owned(), declared)

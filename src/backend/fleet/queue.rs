@@ -217,8 +217,9 @@ mod tests {
             line.push_of(1, Interactive, item, 60);
         }
         assert_eq!(line.queue.pop(), Some("a1"));
-        line.push_of(2, Interactive, "b1", 60);
         assert_eq!(line.queue.calls_before(Interactive, Party(2)), 0, "the first has had its turn");
+        line.push_of(2, Interactive, "b1", 60);
+        assert_eq!(line.queue.calls_before(Interactive, Party(2)), 2, "its own, and one of the other");
         line.push_of(2, Interactive, "b2", 60);
         line.push_of(3, Batch, "c1", 60);
         assert_eq!(line.order(0).0, ["b1", "a2", "b2", "a3", "a4", "a5", "c1"]);
