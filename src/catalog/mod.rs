@@ -19,7 +19,7 @@ pub use capability::{Capability, Class, Needs, Service};
 pub use demand::{Demand, ModelDemand, TaskClass};
 pub use length::LogNormal;
 pub use market::{Conditions, Market};
-pub use model::{Catalog, EffortLevel, HandOff, Model, Route};
+pub use model::{Catalog, EFFORT_WORDS, EffortLevel, HandOff, Model, Route, effort_rank};
 pub use offer::{Offer, Plan, WorstCase};
 pub use outcome::{Ended, SolutionEnded, Spent};
 pub use tariff::{Billed, Prices, Rates, Tariff};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
-use crate::backend::fleet::{Beginning, Fleet};
+use crate::backend::fleet::{Beginning, Fleet, Party};
 use crate::catalog::{Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route};
 use crate::chat::Request;
 use crate::estimate;
@@ -174,6 +174,7 @@ impl Gateway {
             id,
             ticket,
             beginning: Beginning::of(&considered.request),
+            party: Party::of(&tenant.account),
             priority: tenant.priority,
             request: considered.request,
             demand: considered.demand,

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::backend::Failure;
-use crate::backend::fleet::{Beginning, Seat};
+use crate::backend::fleet::{Beginning, Party, Seat};
 use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Spent};
 use crate::chat::{Finish, Request};
 use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
@@ -36,6 +36,7 @@ pub(super) struct Flying {
     pub(super) ticket: Option<Ticket>,
     pub(super) request: Arc<Request>,
     pub(super) beginning: Beginning,
+    pub(super) party: Party,
     pub(super) priority: Priority,
     pub(super) demand: Demand,
     pub(super) market: Market,
