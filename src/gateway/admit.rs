@@ -256,7 +256,7 @@ impl Gateway {
             budget: &on.request.budget,
             needs: &needs::of(&on.request),
             choices: on.request.choices,
-            streams: false,
+            streams: on.request.streams,
             sticky: None,
             explore: None,
         })
