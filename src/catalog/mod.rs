@@ -19,7 +19,7 @@ pub use allowance::{Allowance, Left, Purse};
 pub use calibration::{Calibration, Domain, Feature, Features, ModelCalibration};
 pub use capability::{Capability, Class, Needs, Service};
 pub use demand::{Demand, ModelDemand, TaskClass};
-pub use length::LogNormal;
+pub use length::{Held, LogNormal};
 pub use market::{Conditions, Market};
 pub use model::{Catalog, EffortLevel, HandOff, Model, Route};
 pub use odds::{Odds, Outlook};

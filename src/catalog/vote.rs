@@ -36,6 +36,8 @@ pub struct Vote {
     pub samples_max: u32,
     /// How answers are compared.
     pub compare: Compare,
+    /// What is assumed of the answers.
+    pub scatter: Scatter,
     odds: Arc<[Odds]>,
 }
 
@@ -61,7 +63,7 @@ impl Vote {
     pub fn new(samples_max: u32, compare: Compare, scatter: Scatter) -> Vote {
         let samples_max = samples_max.clamp(1, Vote::SAMPLES_MAX);
         let odds = (2..=samples_max).map(|samples| Odds::of(samples, scatter)).collect();
-        Vote { samples_max, compare, odds }
+        Vote { samples_max, compare, scatter, odds }
     }
 
     /// That, on the usual assumptions.
