@@ -258,6 +258,9 @@ impl Gateway {
             budget: &on.request.budget,
             needs: &needs::of(&on.request),
             choices: on.request.choices,
+            streams: on.request.streams,
+            sticky: None,
+            explore: None,
         })
         .map_err(|refusal| self.explained(refusal, &on.models))?;
         let offer = &plan.best;
