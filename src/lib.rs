@@ -16,6 +16,7 @@ pub mod execute;
 
 pub mod backend;
 pub mod estimate;
+pub mod history;
 pub mod idempotency;
 pub mod ledger;
 pub mod plan;

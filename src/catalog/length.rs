@@ -2,8 +2,10 @@
 
 use std::f64::consts::TAU;
 
+use serde::{Deserialize, Serialize};
+
 /// The distribution of a length in tokens: ln L ~ Normal(mu, sigma).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LogNormal {
     /// The mean of ln L.
     pub mu: f64,
