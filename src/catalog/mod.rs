@@ -14,6 +14,7 @@ mod model;
 mod offer;
 mod outcome;
 mod tariff;
+mod vote;
 
 pub use allowance::{Allowance, Left, Purse};
 pub use calibration::{Calibration, Domain, Feature, Features, ModelCalibration};
@@ -24,6 +25,7 @@ pub use landing::{ChoiceOutcome, Outcome, Source, Verdict};
 pub use length::LogNormal;
 pub use market::{Conditions, Market};
 pub use model::{Catalog, EffortLevel, HandOff, Model, Route};
-pub use offer::{Offer, Plan, WorstCase};
+pub use offer::{Contender, Offer, Plan, WorstCase};
 pub use outcome::{Ended, SolutionEnded, Spent};
 pub use tariff::{Billed, Prices, Rates, Tariff};
+pub use vote::{Compare, Vote};

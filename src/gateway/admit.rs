@@ -256,6 +256,9 @@ impl Gateway {
             budget: &on.request.budget,
             needs: &needs::of(&on.request),
             choices: on.request.choices,
+            streams: false,
+            sticky: None,
+            explore: None,
         })
         .map_err(|refusal| self.explained(refusal, &on.models))?;
         let offer = &plan.best;

@@ -46,6 +46,32 @@ pub struct Ask<'a> {
     pub needs: &'a Needs,
     /// How many answers are wanted.
     pub choices: u32,
+    /// True where the caller is sent the answer as it is written, which one that is still to be chosen cannot be.
+    pub streams: bool,
+    /// The model that the episode is with, if it is with one.
+    pub sticky: Option<Sticky<'a>>,
+    /// Where a model is to be drawn rather than taken by its mean.
+    pub explore: Option<Explore>,
+}
+
+/// The model that the last turns of an episode were served by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sticky<'a> {
+    /// Its name.
+    pub model: &'a str,
+    /// How much of the prompt its provider still has in its cache: any other model reads that anew, at its full price.
+    pub cached: Tokens,
+    /// Whether something went wrong with it (errors, stalls, failed checks): without that no dearer model is offered.
+    pub evidence: bool,
+}
+
+/// How a model is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Explore {
+    /// What the draw is made from: of equal seeds, equal draws.
+    pub seed: u64,
+    /// The share of requests that are spread evenly over all models.
+    pub floor: Chance,
 }
 
 /// Plans a request.
@@ -69,7 +95,7 @@ pub fn plan(ask: &Ask) -> Result<Plan, Refusal> {
     let why = why::why(ask.demand, &ranked);
     let mut offers = ranked.into_iter().map(|candidate| candidate.offer.clone());
     let best = offers.next().ok_or(nearest)?;
-    Ok(Plan { best, fallbacks: offers.collect(), propensity: 1.0, why })
+    Ok(Plan { best, fallbacks: offers.collect(), propensity: 1.0, contenders: Vec::new(), why })
 }
 
 /// One model's offers, each within all limits.

@@ -41,6 +41,9 @@ impl World {
             budget: &self.budget,
             needs: &self.needs,
             choices: self.choices,
+            streams: false,
+            sticky: None,
+            explore: None,
         })
     }
 
