@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Chance, Difficulty, Money, Preference, RequestId, Timestamp, Tokens};
 
-use super::{Class, ModelDemand, Offer, TaskClass};
+use super::{Contender, ModelDemand, Offer, Plan, TaskClass};
 
 /// What was decided about one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,8 @@ pub struct Decision {
     pub difficulty: Difficulty,
     /// How sure the estimate was.
     pub confidence: Chance,
+    /// What was known of the request as a whole, in the few numbers that learning goes by.
+    pub context: serde_json::Value,
     /// What success, time and money counted for.
     pub stakes: Stakes,
     /// How many answers were wanted.
@@ -58,25 +60,27 @@ pub struct Stakes {
 pub struct Candidate {
     /// Who would do it.
     pub model: Arc<str>,
-    /// How its budgets would be held.
-    pub enforced: Class,
     /// The thinking budget of each choice.
     pub thinking: Tokens,
-    /// The solution budget of each choice.
-    pub solution: Tokens,
+    /// The solution budget of each choice; known of the chosen offer and those kept to fall back on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub solution: Option<Tokens>,
     /// How many answers would be made of each choice at most.
     pub samples: u32,
+    /// True for the first step of a cascade.
+    pub escalates: bool,
     /// The chance of a right answer as it was predicted before anything was learned online.
     pub success_prior: Chance,
     /// The same by all that was learned until then; by it was chosen.
     pub success: Chance,
     /// The expected cost.
     pub cost: Money,
-    /// The most it could cost.
-    pub worst: Money,
-    /// The expected time.
+    /// The most it could cost; known where the solution budget is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<Money>,
+    /// The expected time, in seconds.
     pub seconds: f64,
-    /// What it was worth, in dollars.
+    /// What it was worth beyond what it would take, in dollars.
     pub value: f64,
     /// The chance with which it was going to be chosen.
     pub propensity: f64,
@@ -105,23 +109,60 @@ impl Decision {
 }
 
 impl Candidate {
-    /// An offer and what it rests on.
-    pub fn new(offer: &Offer, propensity: f64, prior: ModelDemand, belief: ModelDemand) -> Candidate {
-        Candidate {
-            model: offer.model.clone(),
-            enforced: offer.class,
-            thinking: offer.thinking,
-            solution: offer.solution,
-            samples: offer.samples,
-            success_prior: prior.success(offer.thinking),
-            success: offer.success,
-            cost: offer.cost,
-            worst: offer.worst.money,
-            seconds: offer.seconds,
-            value: offer.value,
-            propensity,
-            prior,
-            belief,
+    /// What a plan weighed, with what it rests on; those of whose model nothing was predicted are left out.
+    pub fn of_plan<'a>(
+        plan: &Plan,
+        predicted: impl Fn(&str) -> Option<(&'a ModelDemand, &'a ModelDemand)>,
+    ) -> Vec<Candidate> {
+        let kept = std::iter::once(&plan.best).chain(&plan.fallbacks);
+        if plan.contenders.is_empty() {
+            let weighed = kept.enumerate().map(|(place, offer)| {
+                let propensity = if place == 0 { plan.propensity } else { 0.0 };
+                (contender(offer, propensity), Some(offer))
+            });
+            return weighed.filter_map(|(weighed, offer)| candidate(&weighed, offer, &predicted)).collect();
         }
+        let offer = |weighed: &Contender| {
+            kept.clone().find(|offer| offer.model == weighed.model && offer.thinking == weighed.thinking)
+        };
+        plan.contenders.iter().filter_map(|weighed| candidate(weighed, offer(weighed), &predicted)).collect()
     }
+}
+
+fn contender(offer: &Offer, propensity: f64) -> Contender {
+    Contender {
+        model: offer.model.clone(),
+        thinking: offer.thinking,
+        samples: offer.samples,
+        escalates: offer.escalate.is_some(),
+        success: offer.success,
+        cost: offer.cost,
+        seconds: offer.seconds,
+        value: offer.value,
+        propensity,
+    }
+}
+
+fn candidate<'a>(
+    weighed: &Contender,
+    offer: Option<&Offer>,
+    predicted: impl Fn(&str) -> Option<(&'a ModelDemand, &'a ModelDemand)>,
+) -> Option<Candidate> {
+    let (prior, belief) = predicted(&weighed.model)?;
+    Some(Candidate {
+        model: weighed.model.clone(),
+        thinking: weighed.thinking,
+        solution: offer.map(|offer| offer.solution),
+        samples: weighed.samples,
+        escalates: weighed.escalates,
+        success_prior: prior.success(weighed.thinking),
+        success: weighed.success,
+        cost: weighed.cost,
+        worst: offer.map(|offer| offer.worst.money),
+        seconds: weighed.seconds,
+        value: weighed.value,
+        propensity: weighed.propensity,
+        prior: prior.clone(),
+        belief: belief.clone(),
+    })
 }
