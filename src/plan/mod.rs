@@ -27,6 +27,9 @@ use purse::Purse;
 use terms::{Expected, Terms};
 use why::Reason;
 
+/// Which way of choosing this is, for those who judge decisions afterwards; another one has another name.
+pub const POLICY: &str = "value-1";
+
 /// All that a plan depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
