@@ -311,14 +311,14 @@ async fn what_is_older_than_is_kept_takes_no_feedback_and_has_no_story() {
 }
 
 /// A model that takes tools and schemas, which does so.
-async fn formed(play: Play) -> World {
-    let models = vec![(model("m", Class::Effort), Arc::new(Scripted::always(play)))];
+async fn formed(class: Class, play: Play) -> World {
+    let models = vec![(model("m", class), Arc::new(Scripted::always(play)))];
     let callers = vec![tenant("acme/alice", 1_000_000_000)];
     World::learning(models, callers, Arc::new(MemoryStories::default()), LearnSettings::default()).await
 }
 
-async fn check_form(play: Play, more: Value, source: &str, success: f64) {
-    let world = formed(play).await;
+async fn check_form(play: Play, more: &Value, source: &str, success: f64) {
+    let world = formed(Class::Effort, play).await;
     let mut body = question(1);
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let answer = world.ask(ALICE, &body).await.good();
@@ -336,25 +336,27 @@ async fn the_form_of_an_answer_says_something_of_it() {
         let (id, name) = (Some("call_1".into()), Some(name.into()));
         Play::new().calls(ToolCallDelta { index: 0, id, name, arguments: arguments.into() })
     };
-    check_form(calls("weather", r#"{"city":"Rome"}"#), tools.clone(), "tool_arguments", 1.0).await;
-    check_form(calls("weather", r#"{"town":"Rome"}"#), tools.clone(), "tool_arguments", 0.0).await;
-    check_form(calls("weather", r#"{"city":"#), tools.clone(), "tool_arguments", 0.0).await;
-    check_form(calls("whether", "{}"), tools, "tool_arguments", 0.0).await;
+    check_form(calls("weather", r#"{"city":"Rome"}"#), &tools, "tool_arguments", 1.0).await;
+    check_form(calls("weather", r#"{"town":"Rome"}"#), &tools, "tool_arguments", 0.0).await;
+    check_form(calls("weather", r#"{"city":"#), &tools, "tool_arguments", 0.0).await;
+    check_form(calls("whether", "{}"), &tools, "tool_arguments", 0.0).await;
     let schema = json!({ "response_format": { "type": "json_schema", "json_schema": {
         "name": "a", "schema": { "type": "object", "required": ["sum"] },
     } } });
-    check_form(Play::new().answers(r#"{"sum":3}"#), schema.clone(), "form", 1.0).await;
-    check_form(Play::new().answers(r#"{"total":3}"#), schema, "form", 0.0).await;
+    check_form(Play::new().answers(r#"{"sum":3}"#), &schema, "form", 1.0).await;
+    check_form(Play::new().answers(r#"{"total":3}"#), &schema, "form", 0.0).await;
     let any = json!({ "response_format": { "type": "json_object" } });
-    check_form(Play::new().answers("three"), any, "form", 0.0).await;
+    check_form(Play::new().answers("three"), &any, "form", 0.0).await;
 }
 
 #[tokio::test]
 async fn an_answer_without_room_says_something_of_its_budget_unless_the_caller_set_it() {
     let long = "word ".repeat(200);
-    let play = Play::new().answers(long.trim());
-    check_form(play.clone(), json!({}), "ending", 0.0).await;
-    let world = formed(play).await;
+    let world = formed(Class::Inline, Play::new().answers(long.trim())).await;
+    let answer = world.ask(ALICE, &question(1)).await.good();
+    assert_eq!(answer["choices"][0]["finish_reason"], "length");
+    let said = told(&world, &answer["id"], "ending").await;
+    assert_eq!(said["success"], 0.0, "{said}");
     let mut body = question(1);
     body["max_tokens"] = json!(40);
     let answer = world.ask(ALICE, &body).await.good();
