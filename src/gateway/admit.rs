@@ -19,7 +19,7 @@ use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
 use crate::tenant::{Access, Tenant};
-use crate::units::{AccountId, Limit, RequestId, Timestamp, Tokens};
+use crate::units::{AccountId, Limit, RequestId, Timestamp, Tokens, mixed};
 
 use super::demotions::Demotions;
 use super::flying::Flying;
@@ -270,7 +270,7 @@ impl Gateway {
             budget: &on.request.budget,
             needs: &needs::of(&on.request),
             choices: on.request.choices,
-            streams: false,
+            streams: on.request.streams,
             sticky: None,
             explore: on.explore(id),
         })
@@ -344,10 +344,11 @@ impl Considered {
         Grounds::new(account.clone(), at, self.prior.clone(), stakes, asked)
     }
 
-    /// The draw of a request on a route that explores.
+    /// The draw of a request on a route that explores, or leaves some thoughts uncapped.
     fn explore(&self, id: RequestId) -> Option<plan::Explore> {
-        let floor = self.route.explore;
-        (floor.get() > 0.0).then(|| plan::Explore { seed: id.seed(), floor })
+        let Route { explore: floor, uncapped, .. } = &self.route;
+        let draws = floor.get() > 0.0 || uncapped.get() > 0.0;
+        draws.then(|| plan::Explore { seed: mixed(id.seed()), floor: *floor })
     }
 }
 

@@ -8,15 +8,15 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{Class, Model, Prices, Tariff, Verdict};
+use stint::catalog::{Class, Model, Prices, Route, Tariff, Verdict};
 use stint::chat::ToolCallDelta;
 use stint::gateway::LearnSettings;
 use stint::history::{Line, LogSettings, MemoryStories, ReplicaId, Saved, Stories, StoriesError, Story};
 use stint::storage::{Database, DatabaseUrl, PostgresSettings, Settings};
-use stint::units::{Money, Price, RequestId, Timestamp};
+use stint::units::{Chance, Money, Price, RequestId, Timestamp};
 
 use crate::harness::cluster::cluster;
-use crate::harness::{Answer, Folder, World, model, tenant};
+use crate::harness::{Answer, Folder, World, auto, model, tenant};
 
 /// A model twice as dear as usual.
 fn dear(name: &str) -> Model {
@@ -29,10 +29,15 @@ fn dear(name: &str) -> Model {
 
 /// A cheap model `m` that is always wrong, and a dear one, `n`, that is right.
 async fn pair(stories: Arc<dyn Stories>, settings: LearnSettings) -> World {
+    pair_on(auto(), stories, settings).await
+}
+
+/// The same, chosen among by another route called `auto`.
+async fn pair_on(route: Route, stories: Arc<dyn Stories>, settings: LearnSettings) -> World {
     let script = |answer: &str| Arc::new(Scripted::always(Play::new().thinks(3).answers(answer)));
     let models = vec![(model("m", Class::Inline), script("4")), (dear("n"), script("3"))];
     let callers = ["acme/alice", "acme/bob", "acme"].map(|name| tenant(name, 1_000_000_000));
-    World::learning(models, callers.into(), stories, settings).await
+    World::learning(route, models, callers.into(), stories, settings).await
 }
 
 fn question(number: u32) -> Value {
@@ -314,7 +319,8 @@ async fn what_is_older_than_is_kept_takes_no_feedback_and_has_no_story() {
 async fn formed(class: Class, play: Play) -> World {
     let models = vec![(model("m", class), Arc::new(Scripted::always(play)))];
     let callers = vec![tenant("acme/alice", 1_000_000_000)];
-    World::learning(models, callers, Arc::new(MemoryStories::default()), LearnSettings::default()).await
+    World::learning(auto(), models, callers, Arc::new(MemoryStories::default()), LearnSettings::default())
+        .await
 }
 
 async fn check_form(play: Play, more: &Value, source: &str, success: f64) {
@@ -430,4 +436,37 @@ async fn a_gateway_that_was_restarted_knows_its_requests_and_takes_feedback_on_t
     assert_eq!((said.status, &*said.text), (202, r#"{"recorded":true}"#));
     let story = process.get("sk-test", &path).await.good();
     assert_eq!(story["feedback"][0]["source"], "feedback", "{story}");
+}
+
+/// A route that explores tries what looks worse, and writes down with which chance.
+#[tokio::test]
+async fn a_route_that_explores_tries_other_models_and_logs_their_chances() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("decisions.jsonl");
+    let log = LogSettings { path: path.clone(), size_max: 16 << 20, files_max: 1 };
+    let settings = LearnSettings { log: Some(log), asked_again: Duration::ZERO, ..LearnSettings::default() };
+    let world =
+        pair_on(Route { explore: Chance::new(0.5), ..auto() }, Arc::new(MemoryStories::default()), settings)
+            .await;
+    let mut served = std::collections::BTreeMap::<String, u32>::new();
+    for number in 0..60 {
+        let answer = world.ask(ALICE, &question(number)).await.good();
+        *served.entry(answer["model"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    assert!(served.len() == 2 && served.values().all(|count| *count >= 5), "{served:?}");
+    assert!(world.stop().await);
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut explored = 0;
+    for line in text.lines() {
+        let Line::Decision { decision, .. } = serde_json::from_str(line).unwrap() else { continue };
+        let all: f64 = decision.candidates.iter().map(|candidate| candidate.propensity).sum();
+        assert!((all - 1.0).abs() < 1e-9 && decision.candidates.len() == 2, "{line}");
+        assert!(
+            decision.candidates.iter().all(|candidate| candidate.propensity >= 0.25),
+            "the floor: {line}"
+        );
+        assert!(decision.candidates.iter().all(|candidate| candidate.belief.spread > 0.0), "{line}");
+        explored += u32::from(decision.explored);
+    }
+    assert!(explored >= 5, "{explored}");
 }

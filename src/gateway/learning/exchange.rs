@@ -52,9 +52,9 @@ pub(super) async fn begin(
     let left: Vec<State> = read.left.into_iter().map(|(_, state)| state).collect();
     let mut others = read.others;
     if is_ours {
-        book.take_over(&left)
+        book.take_over(&left);
     } else {
-        others.extend(left)
+        others.extend(left);
     }
     if let Err(error) = book.with_others(others) {
         tracing::warn!(%error, "what another replica has learned is left out");

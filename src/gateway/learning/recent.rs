@@ -66,7 +66,7 @@ mod tests {
         let verdict = conformance::verdict(&first, Source::Feedback, 1.0);
         assert_eq!(recent.judge(&verdict), None);
         assert_eq!(recent.judge(&verdict), Some(verdict.clone()));
-        assert_eq!(recent.find(first.decision.id).unwrap().verdicts, [verdict.clone()]);
+        assert_eq!(recent.find(first.decision.id).unwrap().verdicts, std::slice::from_ref(&verdict));
         assert!(first.verdicts.is_empty(), "whoever had it before has it as it was");
         (0..STORIES_MAX).for_each(|_| recent.add(&Arc::new(conformance::story(2))));
         assert_eq!(recent.find(first.decision.id), None);

@@ -146,8 +146,9 @@ impl World {
         World::of(journal, served, callers, idempotency::Settings::default(), None, |_| ()).await
     }
 
-    /// Models that are learned about, with stories kept there.
+    /// Models that are learned about, with stories kept there, and a route among them.
     pub(crate) async fn learning(
+        route: Route,
         models: Vec<(Model, Arc<Scripted>)>,
         callers: Vec<Caller>,
         stories: Arc<dyn Stories>,
@@ -155,7 +156,7 @@ impl World {
     ) -> World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
         let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
-        World::of(journal, served, callers, remembered, Some((stories, settings)), |_| ()).await
+        World::of(journal, served, callers, remembered, Some((route, stories, settings)), |_| ()).await
     }
 
     async fn of(
@@ -163,7 +164,7 @@ impl World {
         served: Vec<Served>,
         callers: Vec<Caller>,
         remembered: idempotency::Settings,
-        learns: Option<(Arc<dyn Stories>, LearnSettings)>,
+        learns: Option<(Route, Arc<dyn Stories>, LearnSettings)>,
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
@@ -178,16 +179,18 @@ impl World {
         let ledger = Ledger::open(&tasks, journal, observer, Default::default(), &terms, Timestamp::now())
             .await
             .unwrap();
-        let learning = match learns {
-            Some((stories, settings)) => Learning::open(&tasks, stories, metrics.clone(), settings).await,
-            None => Learning::off(),
+        let (route, learning) = match learns {
+            Some((route, stories, settings)) => {
+                (route, Learning::open(&tasks, stories, metrics.clone(), settings).await)
+            }
+            None => (auto(), Learning::off()),
         };
         let gateway = Gateway::new(Parts {
             settings: settings.gateway,
             tasks: tasks.clone(),
             metrics: metrics.clone(),
             ledger: ledger.clone(),
-            catalog: catalog(&served),
+            catalog: catalog(&served, route),
             fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
             learning,
@@ -291,13 +294,17 @@ struct Quiet;
 
 impl stint::ledger::Observer for Quiet {}
 
-fn catalog(served: &[Served]) -> Catalog {
-    let auto = Route {
+/// The route `auto` of these tests: an answer is worth a cent, time nothing.
+pub(crate) fn auto() -> Route {
+    Route {
         success_floor: Chance::new(0.5),
         worth: Money(10_000_000),
         second: Money(0),
         ..Route::usual("auto")
-    };
+    }
+}
+
+fn catalog(served: &[Served], auto: Route) -> Catalog {
     let models: BTreeMap<_, _> =
         served.iter().map(|Served { model, .. }| (model.name.clone(), Arc::new(model.clone()))).collect();
     Catalog { models, routes: BTreeMap::from([("auto".into(), auto)]) }
