@@ -42,7 +42,7 @@ impl TaskClass {
 }
 
 /// What one model is expected to need and to reach.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelDemand {
     /// How long it would think.
     pub thinking: LogNormal,

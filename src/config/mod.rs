@@ -18,6 +18,7 @@ mod idempotency;
 mod key;
 mod kind;
 mod known;
+mod learn;
 mod mistake;
 mod model;
 mod nearest;
@@ -59,6 +60,8 @@ pub struct Settings {
     pub gateway: gateway::Settings,
     /// What is remembered of requests with an idempotency key.
     pub idempotency: crate::idempotency::Settings,
+    /// What is learned from outcomes, and what is kept of them.
+    pub learn: gateway::LearnSettings,
     /// How the ledger keeps up with its journal.
     pub ledger: crate::ledger::Settings,
     /// Where the ledger's journal is.
@@ -189,6 +192,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         http,
         idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
         gateway,
+        learn: learn::learn(root, &storage),
         ledger,
         storage,
         engine,

@@ -37,6 +37,9 @@ use why::{Found, Reason};
 /// How many models are kept as fallbacks.
 const FALLBACKS_MAX: usize = 3;
 
+/// Which way of choosing this is, for those who judge decisions afterwards; another one has another name.
+pub const POLICY: &str = "value-1";
+
 /// All that a plan depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
