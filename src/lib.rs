@@ -13,9 +13,11 @@ pub mod gateway;
 pub mod storage;
 
 pub mod execute;
+pub mod learn;
 
 pub mod backend;
 pub mod estimate;
+pub mod history;
 pub mod idempotency;
 pub mod ledger;
 pub mod plan;

@@ -10,7 +10,7 @@ use axum::Router;
 
 use crate::backend::fleet::Fleet;
 use crate::config::Settings;
-use crate::gateway::{Gateway, Parts};
+use crate::gateway::{Gateway, Learning, Parts};
 use crate::http::{self, Bound, Server, Service};
 use crate::idempotency::{AnswersError, Idempotency};
 use crate::ledger::{Ledger, LedgerError};
@@ -112,6 +112,9 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     sweep(&work, &ledger);
     seal::daily(&work, &ledger);
     let engines = Arc::new(engines);
+    // It ends with the ledger, after the last request has landed.
+    let stories = database.stories();
+    let learning = Learning::open(&ledger_work, stories, metrics.clone(), settings.learn.clone()).await;
     let gateway = Gateway::new(Parts {
         settings: settings.gateway.clone(),
         tasks: work.clone(),
@@ -120,6 +123,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         catalog: settings.catalog.clone(),
         fleets,
         calibration: estimate::shipped().map_err(BuildError::Calibration)?,
+        learning,
     });
     let look = (metrics.clone(), declared(&directory), engines.clone());
     let shown = gateway.clone();

@@ -23,6 +23,9 @@ pub struct Market {
     pub models: BTreeMap<Arc<str>, Conditions>,
     /// The shadow price λ of a dollar for this account: 1 is at its face value.
     pub shadow_price: f64,
+    /// How much more or less than the route says a right answer is worth now: 1 is as it says. Where a share of right
+    /// answers is steered for, its dual variable stands here.
+    pub worth_factor: f64,
 }
 
 impl Default for Conditions {
@@ -41,6 +44,6 @@ impl Market {
 
 impl Default for Market {
     fn default() -> Market {
-        Market { models: BTreeMap::new(), shadow_price: 1.0 }
+        Market { models: BTreeMap::new(), shadow_price: 1.0, worth_factor: 1.0 }
     }
 }

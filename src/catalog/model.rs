@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
 
-use super::{Capability, Class, Needs, Service, Tariff};
+use super::{Capability, Class, Needs, Service, Tariff, Vote};
 
 /// What closes an unfinished thought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,14 @@ pub struct EffortLevel {
     pub word: String,
     /// How much the model usually thinks at it.
     pub usual: Tokens,
+}
+
+/// The words of effort that callers and most upstreams know, the least first.
+pub const EFFORT_WORDS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// Where a word stands among those; nothing for another's own word.
+pub fn effort_rank(word: &str) -> Option<usize> {
+    EFFORT_WORDS.iter().position(|known| *known == word)
 }
 
 /// A model that can be offered.
@@ -72,6 +80,20 @@ pub struct Route {
     pub worth: Money,
     /// What a second of waiting costs.
     pub second: Money,
+    /// The share of right answers that pacing steers for, where the operator set that rather than a worth.
+    pub success_target: Option<Chance>,
+    /// The share of requests that are spread evenly over its models, so that what looks worse goes on being tried; the
+    /// others follow draws from what is believed about each. 0 explores nothing.
+    pub explore: Chance,
+    /// The share of requests whose thinking is held only by what the caller and the allowance allow, so that the
+    /// lengths that are learned from do not sink with our own cuts.
+    pub uncapped: Chance,
+    /// Several answers to one choice, where they can be compared.
+    pub vote: Option<Vote>,
+    /// Whether a dearer model may be asked where a cheaper one's answers do not agree; only beside `vote`.
+    pub cascade: bool,
+    /// Whether votes and cascades may be made for a caller who streams, whose stream then starts with the answer chosen.
+    pub holds_streams: bool,
 }
 
 /// All models and routes.
@@ -92,6 +114,12 @@ impl Route {
             success_floor: Chance::new(0.8),
             worth: Money(50_000_000),
             second: Money(500_000),
+            success_target: None,
+            explore: Chance::new(0.0),
+            uncapped: Chance::new(0.0),
+            vote: None,
+            cascade: false,
+            holds_streams: false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Ways to serve a demand, priced.
 
+use std::ops::{Add, Mul};
 use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
@@ -13,6 +14,21 @@ pub struct WorstCase {
     pub money: Money,
     /// In thinking tokens.
     pub thinking: Tokens,
+}
+
+impl Add for WorstCase {
+    type Output = WorstCase;
+    fn add(self, other: WorstCase) -> WorstCase {
+        WorstCase { money: self.money + other.money, thinking: self.thinking + other.thinking }
+    }
+}
+
+/// That of so many answers.
+impl Mul<u32> for WorstCase {
+    type Output = WorstCase;
+    fn mul(self, times: u32) -> WorstCase {
+        WorstCase { money: self.money * times.into(), thinking: self.thinking * times.into() }
+    }
 }
 
 /// One way to serve a demand.
@@ -34,9 +50,11 @@ pub struct Offer {
     pub rescue: bool,
     /// The effort word to send, for the class `effort`.
     pub effort: Option<String>,
-    /// How many answers are made of each choice at most, to be compared by vote; 1 where there is no vote.
+    /// How many answers are made of each choice at most, to be compared by vote; 1 where there is no vote. First as many
+    /// as [`Offer::majority`] says, side by side, then one by one until the leader cannot be caught.
     pub samples: u32,
-    /// Who is asked next where the answers to this offer do not agree: the second step of a cascade.
+    /// Who is asked next where no answer to this offer reaches the majority: the second step of a cascade. Success, cost,
+    /// worst case and time here are of both steps together, those in it of the second alone.
     pub escalate: Option<Arc<Offer>>,
     /// The predicted chance of a right answer.
     pub success: Chance,
@@ -60,6 +78,38 @@ pub struct Plan {
     pub fallbacks: Vec<Offer>,
     /// The chance with which this best offer was chosen: 1 where nothing is explored.
     pub propensity: f64,
+    /// Every model that could have served, in the order of the candidates, with its best offer: for the decision log.
+    pub contenders: Vec<Contender>,
     /// One line on what decided.
     pub why: String,
+}
+
+/// One model's best offer, and the chance with which it was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contender {
+    /// The model.
+    pub model: Arc<str>,
+    /// The thinking budget.
+    pub thinking: Tokens,
+    /// How many answers at most.
+    pub samples: u32,
+    /// True for the first step of a cascade.
+    pub escalates: bool,
+    /// The predicted chance of a right answer.
+    pub success: Chance,
+    /// The expected cost.
+    pub cost: Money,
+    /// The expected time, in seconds.
+    pub seconds: f64,
+    /// What it is worth beyond what it takes, in dollars.
+    pub value: f64,
+    /// The chance with which it was chosen; of all of them, 1 altogether.
+    pub propensity: f64,
+}
+
+impl Offer {
+    /// How many equal answers are more than half of all.
+    pub fn majority(&self) -> u32 {
+        self.samples / 2 + 1
+    }
 }

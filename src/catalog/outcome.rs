@@ -1,13 +1,13 @@
 //! What came of an execution.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::units::{Money, Tokens};
 
 use super::{Billed, Tariff};
 
 /// How a thought ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     /// There was none.
@@ -22,7 +22,7 @@ pub enum Ended {
 }
 
 /// How an answer ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SolutionEnded {
     /// It did not begin, or was broken off.

@@ -4,12 +4,14 @@
 
 mod account;
 mod answer;
+mod heard;
 mod leak;
 mod meter;
 mod phases;
 mod quote;
 mod run;
 
+pub use heard::{Heard, HeardCall};
 pub use meter::Meter;
 pub use phases::{Phases, Step, Terms};
 pub use run::{Halt, Indexed, Job, Progress, run};

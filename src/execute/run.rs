@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece};
 use crate::chat::{Event, Finish, Request};
 
+use super::heard::Heard;
 use super::meter::{Due, Meter};
 use super::phases::{Phases, Step, Terms};
 
@@ -55,6 +56,8 @@ pub struct Progress {
     pub first_answer: Option<Instant>,
     /// What it has taken so far, for those who watch.
     pub meter: Meter,
+    /// What it has said, where somebody listens.
+    pub heard: Heard,
     due: Due,
 }
 
@@ -62,7 +65,14 @@ impl Progress {
     /// A choice that has not begun.
     pub fn new(terms: Terms) -> Progress {
         let (meter, due) = (Meter::default(), Due::first());
-        Progress { phases: Phases::new(terms), first: None, first_answer: None, meter, due }
+        let heard = Heard::default();
+        Progress { phases: Phases::new(terms), first: None, first_answer: None, meter, heard, due }
+    }
+
+    /// The same, listened to up to so many bytes of what it says.
+    #[must_use]
+    pub fn listening(self, bytes_max: usize) -> Progress {
+        Progress { heard: Heard::up_to(bytes_max), ..self }
     }
 
     fn measure(&mut self) {
@@ -72,6 +82,7 @@ impl Progress {
     }
 
     fn note(&mut self, event: &Event) {
+        self.heard.hear(event);
         let now = Instant::now();
         self.first.get_or_insert(now);
         if !matches!(event, Event::Thought(_)) {

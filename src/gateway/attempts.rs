@@ -194,6 +194,7 @@ impl Flying {
     fn want(&self) -> Want {
         Want {
             beginning: self.beginning,
+            party: self.party,
             calls: self.request.choices,
             priority: self.priority,
             deadline: self.deadline,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
-use crate::backend::fleet::{Beginning, Fleet, Seat, Want};
+use crate::backend::fleet::{Beginning, Fleet, Party, Seat, Want};
 use crate::backend::{Embedded, Failure, Fault, Retry};
 use crate::catalog::{Billed, Model, Service, WorstCase};
 use crate::chat::{Embedding, Inputs};
@@ -49,6 +49,7 @@ struct Making {
     ticket: Option<Ticket>,
     bound: Tokens,
     reserved: Money,
+    party: Party,
     priority: Priority,
     deadline: Instant,
 }
@@ -124,8 +125,9 @@ impl Gateway {
         };
         let reservation = self.parts.ledger.obtain(claim).await?;
         let (parts, ask, deadline) = (self.parts.clone(), Arc::new(ask), Instant::now() + time);
-        let priority = tenant.priority;
-        let making = Making { parts, id, model, ask, ticket, bound, reserved: money, priority, deadline };
+        let (party, priority) = (Party::of(&tenant.account), tenant.priority);
+        let making =
+            Making { parts, id, model, ask, ticket, bound, reserved: money, party, priority, deadline };
         Ok((place, making, reservation))
     }
 
@@ -221,7 +223,7 @@ impl Making {
     /// There is no conversation, so it goes anywhere.
     fn want(&self) -> Want {
         let beginning = Beginning::anywhere(self.id.seed());
-        Want { beginning, calls: 1, priority: self.priority, deadline: self.deadline }
+        Want { beginning, party: self.party, calls: 1, priority: self.priority, deadline: self.deadline }
     }
 
     async fn board(&self) -> Result<Seat, Failure> {

@@ -9,6 +9,7 @@ mod keys;
 mod postgres;
 mod settings;
 mod sqlite;
+mod stories;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -20,10 +21,12 @@ pub use books::Report;
 pub use error::StorageError;
 pub use postgres::{
     Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresJournal, PostgresKeyStore,
+    PostgresStories,
 };
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore};
+pub use sqlite::{Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore, SqliteStories};
 
+use crate::history::{MemoryStories, Stories};
 use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Accounts, Bank, Journal, JournalError, MemoryJournal, standing};
 use crate::tenant::{KeyStore, MemoryKeyStore, Terms};
@@ -119,6 +122,15 @@ impl Database {
             Database::Memory => Arc::new(MemoryAnswers::default()),
             Database::Sqlite(database) => Arc::new(SqliteAnswers::new(database.clone())),
             Database::Postgres(database) => Arc::new(PostgresAnswers::new(database.clone())),
+        }
+    }
+
+    /// What decisions leave behind.
+    pub fn stories(&self) -> Arc<dyn Stories> {
+        match self {
+            Database::Memory => Arc::new(MemoryStories::default()),
+            Database::Sqlite(database) => Arc::new(SqliteStories::new(database.clone())),
+            Database::Postgres(database) => Arc::new(PostgresStories::new(database.clone())),
         }
     }
 }

@@ -5,13 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// A probability in [0, 1].
-#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(from = "f64")]
 pub struct Chance(f64);
 
 /// How hard a request looks, in [0, 1]: a summary for people and metrics, never what decides.
-#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(from = "f64")]
 pub struct Difficulty(f64);
 
 /// A share of what a model usually thinks on requests like this one; above 1, a multiple of its longest
@@ -53,6 +53,12 @@ impl Chance {
     }
 }
 
+impl From<f64> for Chance {
+    fn from(value: f64) -> Chance {
+        Chance::new(value)
+    }
+}
+
 impl Difficulty {
     /// The nearest difficulty to `value`.
     pub fn new(value: f64) -> Difficulty {
@@ -62,6 +68,12 @@ impl Difficulty {
     /// The difficulty in [0, 1].
     pub fn get(self) -> f64 {
         self.0
+    }
+}
+
+impl From<f64> for Difficulty {
+    fn from(value: f64) -> Difficulty {
+        Difficulty::new(value)
     }
 }
 

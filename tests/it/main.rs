@@ -22,6 +22,7 @@ mod harness;
 mod idempotency;
 mod keys;
 mod layers;
+mod learning;
 mod llamacpp;
 mod messages;
 mod money;

@@ -9,7 +9,7 @@ use crate::backend::{Backend, Failure, Fault};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::metrics::Metrics;
-use crate::units::{Priority, Tokens};
+use crate::units::Tokens;
 
 use super::line::{Joined, News, SHEDS, Waiter, jittered, tell};
 use super::load::Load;
@@ -51,8 +51,8 @@ impl Fleet {
         for why in SHEDS {
             metrics.backends.sheds.with_label_values(&[&*model, why]);
         }
-        let names = targets.iter().map(|target| &*target.name);
-        let roster = Roster::new(names, settings, seed, Instant::now());
+        let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
+        let roster = Roster::new(members, settings, seed, Instant::now());
         let state = Mutex::new(State { roster, queue: Queue::new(settings.queue_max) });
         Arc::new(Fleet { model, targets, settings, metrics, state })
     }
@@ -73,7 +73,7 @@ impl Fleet {
         let now = Instant::now();
         let state = self.lock();
         let soonest = state.roster.soonest(now);
-        let waiting = state.queue.calls_before(Priority::Batch);
+        let waiting = state.queue.calls();
         let line = if waiting == 0 { 0.0 } else { state.roster.wait_behind(waiting, now) };
         drop(state);
         match soonest {

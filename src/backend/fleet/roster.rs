@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::chat::Origin;
 use crate::units::Dice;
 
 use super::Settings;
@@ -84,6 +85,7 @@ pub(super) struct Roster {
 #[derive(Debug)]
 struct Member {
     name: u64,
+    origin: Option<Origin>,
     breaker: Breaker,
     budget: Budget,
     latency: Latency,
@@ -94,13 +96,14 @@ struct Member {
 
 impl Roster {
     pub(super) fn new<'n>(
-        names: impl Iterator<Item = &'n str>,
+        targets: impl Iterator<Item = (&'n str, Option<Origin>)>,
         settings: Settings,
         seed: u64,
         now: Instant,
     ) -> Roster {
-        let member = |name| Member {
+        let member = |(name, origin)| Member {
             name: numbered(name),
+            origin,
             breaker: Breaker::new(settings.breaker, now),
             budget: Budget::new(&settings.retry, now),
             latency: Latency::default(),
@@ -108,7 +111,7 @@ impl Roster {
             calls: 0,
             load: None,
         };
-        Roster { settings, members: names.map(member).collect(), dice: Dice::new(seed), held: None }
+        Roster { settings, members: targets.map(member).collect(), dice: Dice::new(seed), held: None }
     }
 
     /// Finds a target and takes its places. A target that is due for its probe goes first; one that answers now and
@@ -151,6 +154,7 @@ impl Roster {
             .map(|(place, member)| Candidate {
                 place,
                 name: member.name,
+                origin: member.origin,
                 expected: member.expected(fresh, now),
             })
             .collect();

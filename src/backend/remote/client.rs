@@ -9,6 +9,7 @@ use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{ClientBuilder, Response, Url, redirect};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::refusal;
@@ -17,6 +18,7 @@ use super::silence::Silence;
 use super::sse::{Event, Limits, Scanner};
 use super::stale::Connects;
 use crate::backend::{Failure, Fault};
+use crate::chat::Origin;
 
 /// How long the end of a stream may lag behind its last event.
 const RELEASE: Duration = Duration::from_millis(20);
@@ -40,6 +42,8 @@ pub struct Settings {
     pub api_key: Option<Secret>,
     /// How the key is sent.
     pub auth: Auth,
+    /// Whose the credential is, where that is said: what one signs, all of the same organisation can verify.
+    pub organization: Option<String>,
     /// Sent with every request: a header's name, and what it says.
     pub headers: Vec<(&'static str, String)>,
     /// The proxy to go through; the environment's is not looked at.
@@ -66,6 +70,7 @@ impl Default for Settings {
             base_url: String::new(),
             api_key: None,
             auth: Auth::Bearer,
+            organization: None,
             headers: Vec::new(),
             proxy: None,
             keep_alive: true,
@@ -76,6 +81,25 @@ impl Default for Settings {
             retry_after_max: Duration::from_secs(60),
             limits: Limits::default(),
         }
+    }
+}
+
+impl Settings {
+    /// Who can verify what is signed there: whoever is reached at the same address with the same credential, or is said to
+    /// be of the same organisation. Of the hash only so little is shown that no credential can be found by it.
+    pub fn origin(&self) -> Origin {
+        let (base, key) = (self.base_url.trim_end_matches('/'), self.api_key.as_ref().map(Secret::expose));
+        let parts = match &self.organization {
+            Some(name) => ["organization", name, ""],
+            None => ["credential", base, key.unwrap_or_default()],
+        };
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+            hash.update(part);
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        Origin(u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]))
     }
 }
 
@@ -125,6 +149,11 @@ impl Client {
         let built =
             |http: ClientBuilder| http.build().map_err(|error| SettingsError::Client(error.without_url()));
         Ok(Client { http: built(kept)?, fresh: built(fresh)?, connects, base, settings })
+    }
+
+    /// Who can verify what is signed there.
+    pub(super) fn origin(&self) -> Origin {
+        self.settings.origin()
     }
 
     /// Asks for an event stream; resolves when the upstream has begun one.

@@ -37,7 +37,7 @@ use serde_json::Value;
 use super::pace::{Lap, Pace};
 use super::{Backend, Call, Embedded, Failure, Fault, Generation, Piece};
 use crate::catalog::Conditions;
-use crate::chat::{Embedding, Request};
+use crate::chat::{Embedding, Origin, Request};
 use crate::prompt;
 use crate::units::Tokens;
 
@@ -139,6 +139,10 @@ impl<P: Provider> Backend for Remote<P> {
 
     fn conditions(&self) -> Conditions {
         self.pace.conditions()
+    }
+
+    fn origin(&self) -> Option<Origin> {
+        Some(self.client.origin())
     }
 }
 

@@ -82,7 +82,7 @@ prop_compose! {
             world.models.push(Model { name, ..model });
             world.demands.push(demand);
         }
-        world.market = Market { models: measured, shadow_price };
+        world.market = Market { models: measured, shadow_price, ..Market::default() };
         world.allowance.purse.money = money.and_then(money_left);
         world.allowance.purse.thinking = thinking.and_then(thinking_left);
         (world.route.worth, world.route.second) = (Money(worth), Money(second));

@@ -14,6 +14,7 @@ mod records;
 mod restore;
 mod rows;
 mod seals;
+mod stories;
 mod sums;
 mod tools;
 mod verify;
@@ -34,6 +35,7 @@ pub use changes::Changes;
 pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
 pub(super) use restore::restore;
+pub use stories::PostgresStories;
 
 use address::CONNECT_MAX;
 
@@ -63,6 +65,8 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "idempotency", include_str!("../../../migrations/postgres/0003_idempotency.sql")),
     (4, "seals", include_str!("../../../migrations/postgres/0004_seals.sql")),
     (5, "bank_clock", include_str!("../../../migrations/postgres/0005_bank_clock.sql")),
+    (6, "priority", include_str!("../../../migrations/postgres/0006_priority.sql")),
+    (7, "history", include_str!("../../../migrations/postgres/0007_history.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

@@ -8,6 +8,7 @@ mod records;
 mod restore;
 mod rows;
 mod seals;
+mod stories;
 mod sums;
 mod verify;
 
@@ -25,6 +26,7 @@ pub use archive::SqliteArchive;
 pub use journal::SqliteJournal;
 pub use keys::SqliteKeyStore;
 pub(super) use restore::restore;
+pub use stories::SqliteStories;
 
 use super::file::Lock;
 use super::{SqliteSettings, StorageError, Synchronous};
@@ -39,6 +41,8 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "keys", include_str!("../../../migrations/sqlite/0003_keys.sql")),
     (4, "seals", include_str!("../../../migrations/sqlite/0004_seals.sql")),
     (5, "idempotency", include_str!("../../../migrations/sqlite/0005_idempotency.sql")),
+    (6, "priority", include_str!("../../../migrations/sqlite/0006_priority.sql")),
+    (7, "history", include_str!("../../../migrations/sqlite/0007_history.sql")),
 ];
 
 /// What a start reads.

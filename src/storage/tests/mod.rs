@@ -22,6 +22,7 @@ use proptest::prelude::*;
 use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::catalog::WorstCase;
+use crate::history;
 use crate::idempotency;
 use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};
 use crate::ledger::tests::model;
@@ -35,7 +36,8 @@ use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::sqlite::MIGRATIONS;
 use super::{
-    Database, Settings, Sqlite, SqliteAnswers, SqliteJournal, SqliteSettings, StorageError, Synchronous,
+    Database, Settings, Sqlite, SqliteAnswers, SqliteJournal, SqliteSettings, SqliteStories, StorageError,
+    Synchronous,
 };
 
 fn settings(path: &Path) -> SqliteSettings {
@@ -95,6 +97,13 @@ async fn the_records_of_idempotency_keys_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
     idempotency::conformance::conforms(&SqliteAnswers::new(Arc::new(database))).await;
+}
+
+#[tokio::test]
+async fn stories_in_sqlite_conform() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
+    history::conformance::conforms(&SqliteStories::new(Arc::new(database))).await;
 }
 
 #[tokio::test]

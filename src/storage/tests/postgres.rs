@@ -9,11 +9,12 @@ use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved
 use crate::ledger::tests::model;
 use crate::ledger::{About, AccountId, Change, Dispatched, Entry, Epoch, How, Journal};
 use crate::tenant::KeyStore;
-use crate::{idempotency, tenant};
+use crate::{history, idempotency, tenant};
 
 use super::super::postgres::MIGRATIONS;
 use super::super::{
-    DatabaseUrl, Postgres, PostgresAnswers, PostgresJournal, PostgresKeyStore, PostgresSettings, StorageError,
+    DatabaseUrl, Postgres, PostgresAnswers, PostgresJournal, PostgresKeyStore, PostgresSettings,
+    PostgresStories, StorageError,
 };
 use super::cluster::cluster;
 
@@ -67,6 +68,11 @@ async fn a_change_of_keys_is_told_to_all_replicas() {
 #[tokio::test]
 async fn the_records_of_idempotency_keys_in_postgres_conform() {
     idempotency::conformance::conforms(&PostgresAnswers::new(connect(&cluster().database()).await)).await;
+}
+
+#[tokio::test]
+async fn stories_in_postgres_conform() {
+    history::conformance::conforms(&PostgresStories::new(connect(&cluster().database()).await)).await;
 }
 
 /// LB-25, for this database.

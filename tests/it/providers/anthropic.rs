@@ -10,12 +10,12 @@ use stint::catalog::{Class, EffortLevel, Model, Prices, Rates, Tariff};
 use stint::units::{Money, Price, Tokens};
 
 use super::{
-    ask, body, check_books, check_bound, client, hang_up, large, message, message_of_chunks, next_turn,
-    spent, tool, world,
+    PURSE, ask, body, check_books, check_bound, client, hang_up, large, message, message_of_chunks,
+    next_turn, spent, tool, world,
 };
-use crate::harness::World;
 use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Emulator, Turn};
+use crate::harness::{Served, World, tenant};
 
 fn backend(emulator: &Emulator, name: &str, adjust: impl FnOnce(&mut Settings)) -> Arc<dyn Backend> {
     let (client, model) = (client(emulator), format!("claude-{name}"));
@@ -135,6 +135,30 @@ async fn a_model_that_comes_into_a_run_of_another_is_not_given_its_signatures() 
     assert_eq!(last["messages"][1]["content"][0]["type"], "tool_use", "{last}");
     assert_eq!((&last["thinking"], &last["max_tokens"]), (&Value::Null, &json!(64)));
     check_books(&world, &emulator).await;
+}
+
+/// Two accounts of one provider, which cannot verify each other's signatures.
+#[tokio::test]
+async fn a_signed_thought_goes_back_to_the_account_that_it_came_from_and_to_no_other() {
+    let call = Turn::calls(30, &[("search", json!({ "q": "a pet" }))]);
+    let fails = Turn { fails_after: Some(0), ..Turn::answers(5, "never") };
+    let all = [0, 1].map(|_| {
+        Emulator::start(Provider::default(), vec![call.clone(), fails.clone(), Turn::answers(5, "a cat")])
+    });
+    let of = |emulator: &Emulator| budgeted(emulator, "m", &[Class::Native]);
+    let served = Served::by(of(&all[0]).0, all.iter().map(|emulator| of(emulator).1).collect());
+    let world = World::fleets(vec![served], vec![tenant("acme", PURSE)]).await;
+    let mut asked = thinks(1024);
+    asked["tools"] = json!([tool()]);
+    let first = message(&ask(&world, &asked).await);
+    let (home, other) = if all[0].asked().is_empty() { (&all[1], &all[0]) } else { (&all[0], &all[1]) };
+    assert!(other.asked().is_empty());
+    let again = message(&world.ask("sk-acme", &next_turn(&first, &asked)).await);
+    assert_eq!(again["tool_calls"][0]["function"]["name"], "search", "the other's first answer: {again}");
+    let blocks = |asked: &Value| asked["messages"][1]["content"][0]["type"].clone();
+    assert_eq!(blocks(&home.asked()[1]), "thinking", "it was asked first, and failed");
+    assert_eq!(blocks(&other.asked()[0]), "tool_use", "nothing that it could not verify");
+    assert_eq!((home.refused(), other.refused()), (vec![], vec![]));
 }
 
 #[tokio::test]

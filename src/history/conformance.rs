@@ -1,0 +1,222 @@
+//! What every store must do: one suite for all of them.
+
+use std::sync::Arc;
+
+use crate::catalog::{
+    Candidate, ChoiceOutcome, Class, Decision, Ended, LogNormal, ModelDemand, Outcome, SolutionEnded, Source,
+    Spent, Stakes, TaskClass, Verdict,
+};
+use crate::units::{AccountId, Chance, Difficulty, Money, RequestId, Timestamp, Tokens};
+
+use super::{ReplicaId, Saved, Stories, Story};
+
+const EVER: Timestamp = Timestamp(0);
+
+/// Runs the whole suite on an empty store.
+pub(crate) async fn conforms(store: &dyn Stories) {
+    a_story_comes_back_as_it_was(store).await;
+    keeping_a_story_again_changes_nothing(store).await;
+    a_verdict_replaces_the_one_of_its_source(store).await;
+    a_verdict_may_come_before_its_story(store).await;
+    what_is_too_old_counts_no_more(store).await;
+    the_oldest_are_purged_first_with_what_was_said_of_them(store).await;
+    what_was_learned_is_replaced_and_taken_over_once(store).await;
+    what_cannot_be_read_is_forgotten(store).await;
+}
+
+/// A story of that time.
+pub(crate) fn story(at: i64) -> Story {
+    let (decision, outcome) = (decision(Timestamp(at)), outcome(Timestamp(at + 400)));
+    Story { account: AccountId::new("acme/alice"), decision, outcome, verdicts: Vec::new() }
+}
+
+fn decision(at: Timestamp) -> Decision {
+    Decision {
+        id: RequestId::new(),
+        at,
+        route: "auto".into(),
+        policy: "1".into(),
+        class: TaskClass::Math,
+        difficulty: Difficulty::new(0.31),
+        confidence: Chance::new(0.8),
+        context: serde_json::json!({ "mean": 0.5, "prompt": -1.25 }),
+        stakes: Stakes { worth: 0.05, second: 0.0005, shadow_price: 1.0, preference: None },
+        choices: 1,
+        candidates: vec![candidate("one"), candidate("two")],
+        chosen: 1,
+        explored: true,
+        why: "because".into(),
+    }
+}
+
+fn candidate(name: &str) -> Candidate {
+    let belief = ModelDemand {
+        thinking: LogNormal { mu: 3.25, sigma: 0.5 },
+        solution: Tokens(7),
+        prompt: Tokens(30),
+        done: Chance::new(0.9),
+        blind: Chance::new(0.1),
+        bend: 1.5,
+        spread: 0.01,
+    };
+    Candidate {
+        model: name.into(),
+        thinking: Tokens(64),
+        solution: (name == "two").then_some(Tokens(32)),
+        samples: 1,
+        escalates: false,
+        success_prior: Chance::new(0.5),
+        success: Chance::new(0.75),
+        cost: Money(80),
+        worst: (name == "two").then_some(Money(110)),
+        seconds: 0.4,
+        value: 0.025,
+        propensity: 0.5,
+        prior: belief.clone(),
+        belief,
+    }
+}
+
+fn outcome(at: Timestamp) -> Outcome {
+    let spent = Spent {
+        prompt: Tokens(28),
+        thinking: Tokens(64),
+        solution: Tokens(3),
+        thinking_ended: Ended::Cut,
+        solution_ended: SolutionEnded::Stop,
+        ..Spent::default()
+    };
+    Outcome {
+        at,
+        ended: "finished".into(),
+        error: None,
+        model: "two".into(),
+        enforced: Class::Inline,
+        thinking: Tokens(64),
+        solution: Tokens(32),
+        choices: vec![ChoiceOutcome::new(&spent, false)],
+        cost: Money(77),
+        reserved: Money(110),
+        attempts: 1,
+        given_up: Tokens(12),
+        fell_back: false,
+        seconds: 0.41,
+        first_token: Some(0.1),
+        first_answer: None,
+    }
+}
+
+/// What a source says of a story.
+pub(crate) fn verdict(story: &Story, source: Source, success: f64) -> Verdict {
+    let at = story.decision.at;
+    Verdict { id: story.decision.id, source, at, success: Chance::new(success), weight: 0.5 }
+}
+
+async fn check(store: &dyn Stories, story: &Story) {
+    let found = store.find(story.decision.id, EVER).await.unwrap();
+    assert_eq!(found.as_ref(), Some(story));
+}
+
+async fn a_story_comes_back_as_it_was(store: &dyn Stories) {
+    let plain = story(1_000);
+    let mut judged = story(2_000);
+    judged.judge(verdict(&judged, Source::Ending, 0.0));
+    judged.judge(verdict(&judged, Source::Form, 1.0));
+    judged.outcome.error = Some("upstream".into());
+    store.keep(&[Arc::new(plain.clone()), Arc::new(judged.clone())]).await.unwrap();
+    check(store, &plain).await;
+    check(store, &judged).await;
+    assert_eq!(store.find(RequestId::new(), EVER).await.unwrap(), None);
+}
+
+async fn keeping_a_story_again_changes_nothing(store: &dyn Stories) {
+    let mut first = story(1_000);
+    first.judge(verdict(&first, Source::Ending, 0.0));
+    store.keep(&[Arc::new(first.clone())]).await.unwrap();
+    let later = verdict(&first, Source::Ending, 1.0);
+    store.judge(&later).await.unwrap();
+    store.keep(&[Arc::new(first.clone())]).await.unwrap();
+    first.judge(later);
+    check(store, &first).await;
+}
+
+async fn a_verdict_replaces_the_one_of_its_source(store: &dyn Stories) {
+    let mut known = story(1_000);
+    store.keep(&[Arc::new(known.clone())]).await.unwrap();
+    let (wrong, right) = (verdict(&known, Source::Feedback, 0.0), verdict(&known, Source::Feedback, 1.0));
+    let other = verdict(&known, Source::Verifier, 0.5);
+    assert_eq!(store.judge(&wrong).await.unwrap(), None);
+    assert_eq!(store.judge(&other).await.unwrap(), None);
+    assert_eq!(store.judge(&right).await.unwrap(), Some(wrong));
+    known.judge(other);
+    known.judge(right);
+    check(store, &known).await;
+}
+
+async fn a_verdict_may_come_before_its_story(store: &dyn Stories) {
+    let mut late = story(1_000);
+    let early = verdict(&late, Source::Feedback, 1.0);
+    assert_eq!(store.judge(&early).await.unwrap(), None);
+    assert_eq!(store.find(late.decision.id, EVER).await.unwrap(), None);
+    store.keep(&[Arc::new(late.clone())]).await.unwrap();
+    late.judge(early);
+    check(store, &late).await;
+}
+
+async fn what_is_too_old_counts_no_more(store: &dyn Stories) {
+    let old = story(5_000);
+    store.keep(&[Arc::new(old.clone())]).await.unwrap();
+    assert_eq!(store.find(old.decision.id, Timestamp(5_001)).await.unwrap(), None);
+    assert!(store.find(old.decision.id, Timestamp(5_000)).await.unwrap().is_some());
+}
+
+async fn the_oldest_are_purged_first_with_what_was_said_of_them(store: &dyn Stories) {
+    assert!(store.purge(Timestamp(10_000), 100).await.unwrap() > 0, "what the tests above kept");
+    let stories = [50, 70, 60, 90].map(|at| Arc::new(story(at)));
+    store.keep(&stories).await.unwrap();
+    store.judge(&verdict(&stories[0], Source::Feedback, 1.0)).await.unwrap();
+    assert_eq!(store.purge(Timestamp(90), 2).await.unwrap(), 2);
+    let mut there = Vec::new();
+    for story in &stories {
+        there.push(store.find(story.decision.id, EVER).await.unwrap().is_some());
+    }
+    assert_eq!(there, [false, true, false, true]);
+    store.keep(&stories[..1]).await.unwrap();
+    check(store, &stories[0]).await;
+    assert_eq!(store.purge(Timestamp(91), 10).await.unwrap(), 3);
+    assert_eq!(store.purge(Timestamp(91), 10).await.unwrap(), 0);
+}
+
+fn saved(replica: &ReplicaId, at: i64, state: &str) -> Saved {
+    Saved { replica: replica.clone(), at: Timestamp(at), has_left: at % 2 == 1, state: state.into() }
+}
+
+async fn learned(store: &dyn Stories) -> Vec<Saved> {
+    let mut learned = store.learned().await.unwrap();
+    learned.sort_by(|a, b| a.replica.cmp(&b.replica));
+    learned
+}
+
+async fn what_was_learned_is_replaced_and_taken_over_once(store: &dyn Stories) {
+    let [one, two, three] = ["one", "two", "three"].map(ReplicaId::named);
+    assert_eq!(learned(store).await, []);
+    let (first, second) = (saved(&one, 10, "a"), saved(&two, 11, "b"));
+    assert!(store.save(&saved(&one, 8, "before"), &[]).await.unwrap());
+    assert!(store.save(&first, &[]).await.unwrap());
+    assert!(store.save(&second, &[]).await.unwrap());
+    assert_eq!(learned(store).await, [first.clone(), second.clone()]);
+    // It has said more since, so it is still there.
+    let stale = saved(&one, 8, "before");
+    assert!(!store.save(&saved(&three, 12, "c"), &[second.clone(), stale]).await.unwrap());
+    assert_eq!(learned(store).await, [first.clone(), second.clone()]);
+    let both = saved(&three, 14, "a and b");
+    assert!(store.save(&both, &[first.clone(), second]).await.unwrap());
+    assert!(!store.save(&saved(&two, 16, "again"), &[first]).await.unwrap());
+    assert_eq!(learned(store).await, [both]);
+}
+
+async fn what_cannot_be_read_is_forgotten(store: &dyn Stories) {
+    store.unlearn(&ReplicaId::named("nobody")).await.unwrap();
+    store.unlearn(&ReplicaId::named("three")).await.unwrap();
+    assert_eq!(learned(store).await, []);
+}

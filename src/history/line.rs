@@ -1,0 +1,45 @@
+//! The lines of the decision log: one JSON object each, with the version of its form.
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::{Decision, Outcome, Verdict};
+
+use super::Story;
+
+/// The form of lines that this version writes. A new member does not change it; one that means something else does.
+pub const VERSION: u32 = 1;
+
+/// One line. Those who read it leave out kinds that they do not know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Line {
+    /// A request that was decided and has ended.
+    Decision {
+        /// The form of the line.
+        version: u32,
+        /// What was decided.
+        decision: Box<Decision>,
+        /// What came of it.
+        outcome: Box<Outcome>,
+    },
+    /// Something that was said of an answer, in place of what the same source said of it before.
+    Verdict {
+        /// The form of the line.
+        version: u32,
+        /// What was said.
+        verdict: Verdict,
+    },
+}
+
+impl Line {
+    /// The line of a story; its verdicts have lines of their own.
+    pub fn of_story(story: &Story) -> Line {
+        let (decision, outcome) = (Box::new(story.decision.clone()), Box::new(story.outcome.clone()));
+        Line::Decision { version: VERSION, decision, outcome }
+    }
+
+    /// The line of a verdict.
+    pub fn of_verdict(verdict: Verdict) -> Line {
+        Line::Verdict { version: VERSION, verdict }
+    }
+}
