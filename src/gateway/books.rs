@@ -146,3 +146,15 @@ fn thought(spent: &[Spent]) -> Tokens {
 fn beside_thoughts(spent: &Spent) -> Tokens {
     (spent.completion() + spent.other).saturating_sub(spent.thought())
 }
+
+/// What the ledger is told of them, sorted by what it was for.
+pub(super) fn detail(spent: &[Spent], outcome: &'static str) -> SettlementDetail {
+    let sum = |count: fn(&Spent) -> Tokens| spent.iter().map(count).sum();
+    SettlementDetail {
+        prompt: sum(Spent::input),
+        overhead: sum(|spent| spent.overhead),
+        solution: sum(|spent| spent.solution),
+        other: sum(|spent| spent.other.saturating_sub(spent.other_thinking)),
+        outcome: outcome.into(),
+    }
+}

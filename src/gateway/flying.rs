@@ -17,12 +17,12 @@ use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Spent};
 use crate::chat::{Finish, Request};
 use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
 use crate::idempotency::Ticket;
-use crate::ledger::{Reservation, SettlementDetail};
+use crate::ledger::Reservation;
 use crate::units::{Money, Priority, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Parts};
 use super::attempts::Attempts;
-use super::books::Books;
+use super::books::{Books, detail};
 use super::demotions::Demotions;
 use super::learning::{self, Close, Grounds};
 use super::observe::{self, Landed};
@@ -369,15 +369,4 @@ pub(super) async fn depart(
 /// What each choice took.
 fn taken(progress: &[Progress]) -> Vec<Spent> {
     progress.iter().map(|choice| choice.phases.spent()).collect()
-}
-
-fn detail(spent: &[Spent], outcome: &'static str) -> SettlementDetail {
-    let sum = |count: fn(&Spent) -> Tokens| spent.iter().map(count).sum();
-    SettlementDetail {
-        prompt: sum(Spent::input),
-        overhead: sum(|spent| spent.overhead),
-        solution: sum(|spent| spent.solution),
-        other: sum(|spent| spent.other.saturating_sub(spent.other_thinking)),
-        outcome: outcome.into(),
-    }
 }

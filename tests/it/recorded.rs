@@ -17,7 +17,7 @@ fn chunk(choices: &Value, usage: &Value) -> String {
     }))
 }
 
-fn delta(delta: Value, finish: Option<&str>) -> String {
+fn delta(delta: &Value, finish: Option<&str>) -> String {
     chunk(&json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish }]), &Value::Null)
 }
 
@@ -29,28 +29,28 @@ fn used(completion: u64) -> String {
 
 /// Text in pieces, some of them odd.
 fn text() -> String {
-    let begin = delta(json!({ "role": "assistant", "content": "", "refusal": null }), None);
+    let begin = delta(&json!({ "role": "assistant", "content": "", "refusal": null }), None);
     let words = ["Zw", "ei und ", "vierzig \u{1f980}", ", \"so\"\n", "- it\u{2028}is."];
-    let words: String = words.iter().map(|word| delta(json!({ "content": word }), None)).collect();
-    begin + &words + &delta(json!({}), Some("stop")) + &used(12) + DONE
+    let words: String = words.iter().map(|word| delta(&json!({ "content": word }), None)).collect();
+    begin + &words + &delta(&json!({}), Some("stop")) + &used(12) + DONE
 }
 
 /// Two calls at once, their arguments in pieces.
 fn calls() -> String {
-    let begin = delta(json!({ "role": "assistant", "content": null }), None);
+    let begin = delta(&json!({ "role": "assistant", "content": null }), None);
     let call = |index: u64, id: &str| {
         let function = json!({ "name": "look", "arguments": "" });
         delta(
-            json!({ "tool_calls": [{ "index": index, "id": id, "type": "function", "function": function }] }),
+            &json!({ "tool_calls": [{ "index": index, "id": id, "type": "function", "function": function }] }),
             None,
         )
     };
     let more = |index: u64, arguments: &str| {
-        delta(json!({ "tool_calls": [{ "index": index, "function": { "arguments": arguments } }] }), None)
+        delta(&json!({ "tool_calls": [{ "index": index, "function": { "arguments": arguments } }] }), None)
     };
     let one = call(0, "call_a") + &more(0, "{\"q\":") + &more(0, " \"a \u{1f431}\"}");
     let other = call(1, "call_b") + &more(1, "{\"q\": \"b\"}");
-    begin + &one + &other + &delta(json!({}), Some("tool_calls")) + &used(21) + DONE
+    begin + &one + &other + &delta(&json!({}), Some("tool_calls")) + &used(21) + DONE
 }
 
 fn question() -> Value {

@@ -307,6 +307,44 @@ async fn a_connection_that_ends_as_it_is_used_asks_nothing_twice() {
     assert_eq!(rig.spent().await, Money(50 * 15), "as the upstream's log says");
 }
 
+/// UP-22: the same where the upstream leaves a question unread that has reached it already. It is sent once more, on a new
+/// connection, and neither the caller nor the books hear of it.
+#[tokio::test]
+async fn a_question_that_nobody_read_is_sent_once_more_in_silence() {
+    for streamed in [true, false] {
+        let ignores = answers().then(Step::Ignore);
+        let rig = Rig::new(vec![ignores.clone(), ignores, answers()]).await;
+        for _ in 0..3 {
+            let answer = rig.ask(streamed).await;
+            let budget =
+                if streamed { answer.chunks().budget().clone() } else { answer.good()["budget"].clone() };
+            assert_eq!(budget["other"]["attempts"].as_u64().unwrap_or(0), 0, "{budget}");
+        }
+        assert_eq!((rig.upstream.log().len(), rig.ended("finished")), (3, 3), "each was read once");
+        assert_eq!((rig.spent().await, rig.upstream.connections()), (Money(45), 3));
+        assert_eq!(rig.world.metrics.backends.retries.with_label_values(&["m", "0"]).get(), 0);
+    }
+}
+
+/// UP-22: a question that was read may have been worked on. It is tried again where that is allowed, and not in silence;
+/// one that is ignored on a connection of its own is not sent for ever.
+#[tokio::test]
+async fn a_question_that_was_read_is_never_sent_again_in_silence() {
+    let closes = nothing().pause(20).then(Step::Close);
+    let rig = Rig::new(vec![answers(), closes, answers()]).await;
+    rig.ask(false).await.good();
+    let budget = rig.ask(false).await.good()["budget"].clone();
+    assert_eq!(budget["other"]["attempts"], 1, "{budget}");
+    assert_eq!(rig.upstream.log().len(), 3);
+    assert!(rig.spent().await > Money(30), "what may have been billed is booked");
+
+    let resets = nothing().pause(200).then(Step::Reset);
+    let rig = Rig::new(vec![answers(), resets, answers()]).await;
+    rig.ask(false).await.good();
+    let budget = rig.ask(false).await.good()["budget"].clone();
+    assert_eq!(budget["other"]["attempts"], 1, "{budget}");
+}
+
 /// UP-25: a refusal that comes while a large body is on its way is delivered, the rest is not sent, and the connection is
 /// not used again.
 #[tokio::test]

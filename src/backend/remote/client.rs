@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Response, Url, redirect};
+use reqwest::{ClientBuilder, Response, Url, redirect};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
@@ -15,6 +16,7 @@ use super::refusal;
 use super::secret::Secret;
 use super::silence::Silence;
 use super::sse::{Event, Limits, Scanner};
+use super::stale::Connects;
 use crate::backend::{Failure, Fault};
 use crate::chat::Origin;
 
@@ -128,6 +130,9 @@ const IDLE_CONNECTION_MAX: Duration = Duration::from_secs(4);
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     http: reqwest::Client,
+    /// Connects anew each time.
+    fresh: reqwest::Client,
+    connects: Connects,
     base: String,
     settings: Settings,
 }
@@ -135,25 +140,15 @@ pub(super) struct Client {
 impl Client {
     /// A client that has not connected yet.
     pub(super) fn new(settings: Settings) -> Result<Client, SettingsError> {
-        let mut http = reqwest::Client::builder()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .no_proxy()
-            .connect_timeout(settings.connect)
-            // Whoever knows the money tries again, and nobody else.
-            .retry(reqwest::retry::never())
-            .http2_max_header_list_size(32 << 10)
-            .default_headers(headers(&settings)?);
+        let base = base(&settings)?;
+        let connects = Connects::new(base.starts_with("https"));
         // Common servers close after 5 s; a connection of that age may be gone just as we send.
-        http = http.pool_idle_timeout(IDLE_CONNECTION_MAX);
-        if !settings.keep_alive {
-            http = http.pool_max_idle_per_host(0);
-        }
-        if let Some(proxy) = &settings.proxy {
-            http = http.proxy(reqwest::Proxy::all(proxy).map_err(|_| SettingsError::Proxy)?);
-        }
-        let http = http.build().map_err(|error| SettingsError::Client(error.without_url()))?;
-        Ok(Client { http, base: base(&settings)?, settings })
+        let kept = http(&settings)?.pool_idle_timeout(IDLE_CONNECTION_MAX).connector_layer(connects.clone());
+        let kept = if settings.keep_alive { kept } else { kept.pool_max_idle_per_host(0) };
+        let fresh = http(&settings)?.pool_max_idle_per_host(0);
+        let built =
+            |http: ClientBuilder| http.build().map_err(|error| SettingsError::Client(error.without_url()));
+        Ok(Client { http: built(kept)?, fresh: built(fresh)?, connects, base, settings })
     }
 
     /// Who can verify what is signed there.
@@ -204,16 +199,17 @@ impl Client {
     ) -> Result<Response, Failure> {
         let body = serde_json::to_vec(body)
             .map_err(|_| Failure::new(Fault::Backend, "the request cannot be written as JSON").unsent())?;
-        let request = self
-            .http
-            .post(format!("{}/{path}", self.base))
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, accept)
-            .body(body);
-        let response = first_byte
-            .wait(request.send(), "did not answer")
-            .await?
-            .map_err(|error| refusal::of_transport(&error))?;
+        let body = Bytes::from(body);
+        let sending = self.connects.sends();
+        let asked = |http: &reqwest::Client| {
+            let request = http.post(format!("{}/{path}", self.base));
+            request.header(CONTENT_TYPE, "application/json").header(ACCEPT, accept).body(body.clone()).send()
+        };
+        let mut answered = first_byte.wait(asked(&self.http), "did not answer").await?;
+        if answered.as_ref().is_err_and(|error| sending.was_lost(error)) {
+            answered = first_byte.wait(asked(&self.fresh), "did not answer").await?;
+        }
+        let response = answered.map_err(|error| refusal::of_transport(&error))?;
         if response.status().is_success() {
             refusal::unless_plain(response.headers())?;
             return Ok(response);
@@ -329,6 +325,23 @@ fn without_secret(failure: Failure, secret: Option<&Secret>) -> Failure {
         Some(secret) => refusal::without_secret(failure, secret.expose()),
         None => failure,
     }
+}
+
+/// What both clients have in common.
+fn http(settings: &Settings) -> Result<ClientBuilder, SettingsError> {
+    let http = reqwest::Client::builder()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .no_proxy()
+        .connect_timeout(settings.connect)
+        // Whoever knows the money tries again, and nobody else.
+        .retry(reqwest::retry::never())
+        .http2_max_header_list_size(32 << 10)
+        .default_headers(headers(settings)?);
+    Ok(match &settings.proxy {
+        Some(proxy) => http.proxy(reqwest::Proxy::all(proxy).map_err(|_| SettingsError::Proxy)?),
+        None => http,
+    })
 }
 
 fn headers(settings: &Settings) -> Result<HeaderMap, SettingsError> {

@@ -15,6 +15,7 @@ pub mod responses;
 mod secret;
 mod silence;
 mod sse;
+mod stale;
 mod summaries;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,8 @@ pub(crate) enum Step {
     Pause(Duration),
     /// Says nothing more until the client leaves.
     Hold,
+    /// Waits until more comes and closes the connection without reading it.
+    Ignore,
     /// Closes the connection with a reset.
     Reset,
     /// Closes it; over TLS without saying so first.

@@ -84,6 +84,10 @@ async fn play(socket: &mut Socket, steps: Vec<Step>, played: &mut Played<'_>) ->
                 gone(socket).await;
                 false
             }
+            Step::Ignore => {
+                socket.has_more().await;
+                return Then::End;
+            }
             Step::Reset => return Then::Reset,
             Step::Close => return Then::End,
         };

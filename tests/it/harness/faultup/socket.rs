@@ -68,6 +68,15 @@ impl Socket {
         }
     }
 
+    /// Resolves when there is something to be read, which stays unread.
+    pub(super) async fn has_more(&self) {
+        let stream = match self {
+            Socket::Plain(stream) => stream,
+            Socket::Secure(stream) => stream.get_ref().0,
+        };
+        let _ = stream.peek(&mut [0]).await;
+    }
+
     /// Says that nothing more comes.
     pub(super) async fn half_close(&mut self) -> io::Result<()> {
         match self {
