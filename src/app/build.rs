@@ -91,14 +91,11 @@ pub struct Running {
 /// When any of them cannot be had; the error says which and why.
 pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let metrics = Arc::new(Metrics::new()?);
-    for model in settings.catalog.models.keys() {
-        // A series that begins when it first rises hides that rise from an alert.
-        metrics.money.overrun.with_label_values(&[model]);
-    }
     let (work, ledger_work) = (Tasks::default(), Tasks::default());
     let database = Database::open(&settings.storage).await?;
     let first = settings.first_key.as_deref().map(first_key::tenant).transpose();
     let keys = directory::open(&settings, first.map_err(BuildError::FirstKey)?, &database).await?;
+    refresh::begin(&metrics, &keys.book().terms());
     let observer = refresh::Watcher {
         metrics: metrics.clone(),
         alerts: Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?,

@@ -63,6 +63,16 @@ pub struct Call {
     pub part: Part,
     /// Fixes the draw, for this choice.
     pub seed: u64,
+    /// True where it may think unseen, where its upstream hides thoughts.
+    pub hidden: bool,
+}
+
+impl Call {
+    /// True where it thinks unseen, as far as its class tells: a native budget is held by upstreams that show their thoughts
+    /// too.
+    pub fn thinks_unseen(&self) -> bool {
+        self.hidden && self.class == Class::Effort
+    }
 }
 
 /// Vectors, as the upstream wrote them: one for each text, in order.

@@ -97,6 +97,12 @@ impl Tariff {
         self.call + under(&self.rates).max(long.unwrap_or(Money::ZERO))
     }
 
+    /// True where reading costs nothing, wherever a prompt is kept and however long it is.
+    pub fn reads_free(&self) -> bool {
+        let free = |rates: &Rates| rates.dearest() == Price::FREE;
+        free(&self.rates) && self.long.as_ref().is_none_or(|(_, rates)| free(rates))
+    }
+
     /// List prices for prompts of that length.
     pub fn list(&self, input: Tokens) -> Prices {
         self.rates(input).list

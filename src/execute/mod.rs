@@ -7,6 +7,7 @@ mod answer;
 mod leak;
 mod meter;
 mod phases;
+mod quote;
 mod run;
 
 pub use meter::Meter;

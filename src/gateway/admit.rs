@@ -72,6 +72,7 @@ struct Considered {
 impl Gateway {
     /// A gateway of these parts.
     pub fn new(parts: Parts) -> Gateway {
+        parts.catalog.models.keys().for_each(|model| parts.metrics.begin_model(model));
         let places = Arc::new(Semaphore::new(parts.settings.flights_max));
         Gateway { parts: Arc::new(parts), demotions: Arc::default(), places }
     }
@@ -275,12 +276,15 @@ impl Gateway {
         Ok((plan, reservation))
     }
 
-    /// Where no model can be asked because all are left alone, until when that is so.
+    /// Where no model can be asked because all are left alone, until when that is so; where there was but one, which.
     fn explained(&self, refusal: plan::Refusal, models: &[Arc<Model>]) -> Refusal {
         let fleets = models.iter().filter_map(|model| self.parts.fleets.get(&model.name));
         match (&refusal, fleets.filter_map(|fleet| fleet.rest()).min()) {
             (plan::Refusal::Unhealthy, Some(retry_after)) => Refusal::Resting { retry_after },
-            _ => refusal.into(),
+            _ => match models {
+                [only] => refusal.of_model(&only.name).into(),
+                _ => refusal.into(),
+            },
         }
     }
 

@@ -137,11 +137,15 @@ impl Gateway {
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, &tenant.access, name)
             .ok_or_else(|| Refusal::UnknownModel(name.to_owned()))?;
-        let mut able =
-            catalog.candidates(&route).filter(|model| model.services.contains(&Service::Embeddings));
-        let first = able.next().ok_or(plan::Refusal::NotCapable { what: Service::Embeddings.word() })?;
+        let all: Vec<&Arc<Model>> = catalog.candidates(&route).collect();
+        let mut able = all.iter().filter(|model| model.services.contains(&Service::Embeddings));
+        let refusal = plan::Refusal::NotCapable { what: Service::Embeddings.word() };
+        let first = able.next().ok_or_else(|| match all[..] {
+            [only] => refusal.of_model(&only.name),
+            _ => refusal,
+        })?;
         match able.next() {
-            None => Ok(first.clone()),
+            None => Ok(Arc::clone(first)),
             Some(_) => Err(Refusal::SeveralEmbedders(name.to_owned())),
         }
     }
@@ -235,13 +239,18 @@ impl Making {
                 Ok(embedded) => return Ok(embedded),
                 Err(failure) => failure,
             };
+            let failed = seat.target().clone();
+            self.count(&failed, &failure);
             drop(seat);
             let helps = failure.unsent && failure.retry > Retry::Never && failure.fault != Fault::Caller;
             if !helps {
                 return Err(failure);
             }
             match self.again(&been, &failure).await {
-                Some(next) => seat = next,
+                Some(next) => {
+                    self.tried_again(&failed, &failure, &next);
+                    seat = next;
+                }
                 None => return Err(failure),
             }
         }
@@ -253,16 +262,26 @@ impl Making {
         if tried >= fleet.settings().retry.attempts_max {
             return None;
         }
-        let seat = match fleet.board_again(&want, been) {
+        match fleet.board_again(&want, been) {
             None if failure.retry == Retry::Again => {
                 tokio::time::sleep(fleet.wait_again(tried, &want)?).await;
                 fleet.board_again(&want, &[])
             }
             seat => seat,
-        }?;
-        let labels = &[&*self.model.name, &**seat.target()];
-        self.parts.metrics.backends.retries.with_label_values(labels).inc();
-        Some(seat)
+        }
+    }
+
+    fn count(&self, target: &str, failure: &Failure) {
+        let labels = &[&*self.model.name, target, failure.fault.word()];
+        self.parts.metrics.backends.attempt_failures.with_label_values(labels).inc();
+    }
+
+    fn tried_again(&self, failed: &str, failure: &Failure, next: &Seat) {
+        let (model, next) = (&*self.model.name, &**next.target());
+        tracing::info!(
+            request = %self.id, model, target = failed, fault = failure.fault.word(), %failure, next, "tried again"
+        );
+        self.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
     }
 
     async fn call(&self, seat: &Seat) -> Result<Embedded, Failure> {

@@ -81,7 +81,11 @@ impl Flying {
                         tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
                         return self.stay(books, Some(refusal), &reports).await;
                     }
-                    self.run(&seat, attempts.offer, &mut progress, &books, &reports).await
+                    let landing = self.run(&seat, attempts.offer, &mut progress, &books, &reports).await;
+                    if let Landing::Failed(failure) = &landing {
+                        self.count(attempts.offer, &seat, failure);
+                    }
+                    landing
                 }
                 Err(landing) => {
                     progress.clear();
@@ -174,6 +178,10 @@ impl Flying {
             rescue: offer.rescue,
             effort_least: least.map(|level| level.word.clone()),
             prompt: self.prompt(offer),
+            reads_free: self
+                .model(offer)
+                .and_then(|model| model.tariff)
+                .is_none_or(|tariff| tariff.reads_free()),
             stop: self.request.sampling.stop.clone(),
             form: self.request.form,
         };

@@ -3,9 +3,11 @@
 //! Handlers read, ask `gateway`, and write; they decide nothing about budgets.
 
 pub mod admin;
+mod anthropic;
 mod auth;
 mod bodies;
 mod body;
+mod budget;
 mod chat;
 mod connection;
 mod embeddings;
@@ -13,6 +15,7 @@ mod error;
 mod events;
 mod fields;
 mod headers;
+mod messages;
 mod openai;
 mod pages;
 mod repeat;
@@ -20,6 +23,7 @@ mod router;
 mod said;
 mod server;
 mod settings;
+mod signed;
 mod strict;
 mod surface;
 mod usage;

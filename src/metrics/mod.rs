@@ -3,6 +3,7 @@
 //! Labels are names from the configuration or words of an enumeration, never a key, a prompt or free text;
 //! a caller's unknown name is counted as `other`.
 
+mod begin;
 mod buckets;
 mod maker;
 mod series;

@@ -57,6 +57,7 @@ pub struct Backends {
     pub concurrency_limit: IntGaugeVec,
     pub state: IntGaugeVec,
     pub trips: IntCounterVec,
+    pub attempt_failures: IntCounterVec,
     pub retries: IntCounterVec,
     pub sheds: IntCounterVec,
     pub engine_tokens: IntCounterVec,
@@ -212,6 +213,11 @@ impl Backends {
                 "backend_trips_total",
                 "How often a target was left alone from then on, by why",
                 &["model", "target", "cause"],
+            )?,
+            attempt_failures: make.counts(
+                "attempt_failures_total",
+                "Attempts that failed, by the target that failed and whose fault it was",
+                &["model", "target", "fault"],
             )?,
             retries: make.counts(
                 "retries_total",

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Failure};
+use crate::backend::{Backend, Failure, Fault};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::metrics::Metrics;
 use crate::units::Tokens;
 
-use super::line::{Joined, News, Waiter, jittered, tell};
+use super::line::{Joined, News, SHEDS, Waiter, jittered, tell};
 use super::load::Load;
 use super::queue::Queue;
 use super::roster::{Answer, Need, Roster, Standing};
@@ -44,10 +44,12 @@ impl Fleet {
     ) -> Arc<Fleet> {
         assert!(!targets.is_empty(), "whoever declares a model says where it is served");
         for target in &targets {
-            // A series that begins when it first rises hides that rise from an alert.
-            for cause in [Cause::Failures, Cause::Rate, Cause::Credential] {
-                metrics.backends.trips.with_label_values(&[&*model, &*target.name, cause.word()]);
-            }
+            let faults = Fault::ALL.map(Fault::word).into_iter();
+            let causes = [Cause::Failures, Cause::Rate, Cause::Credential].map(Cause::word).into_iter();
+            metrics.begin_target((&*model, &*target.name), faults, causes);
+        }
+        for why in SHEDS {
+            metrics.backends.sheds.with_label_values(&[&*model, why]);
         }
         let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
         let roster = Roster::new(members, settings, seed, Instant::now());

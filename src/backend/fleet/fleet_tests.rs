@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use super::*;
 use crate::backend::fleet::Party;
 use crate::backend::fleet::{Beginning, BreakerSettings, ConcurrencySettings};
-use crate::backend::scripted::{Play, Scripted};
+use crate::backend::scripted::{Gate, Play, Scripted};
 use crate::backend::{Call, Fault, Part};
 use crate::catalog::Class;
 use crate::chat::{Message, Role};
@@ -50,8 +50,9 @@ fn fails(fault: Fault) -> Arc<Scripted> {
 async fn call(seat: &Seat) -> bool {
     let part = Part::Total { effort: None, tokens: Tokens(9) };
     let backend = seat.backend();
-    let Ok(mut generation) =
-        backend.generate(Call { request: request(), class: Class::Effort, part, seed: 1 }).await
+    let Ok(mut generation) = backend
+        .generate(Call { request: request(), class: Class::Effort, part, seed: 1, hidden: false })
+        .await
     else {
         return false;
     };
@@ -197,6 +198,51 @@ async fn a_callers_fault_says_nothing_of_the_target_and_neither_does_one_who_lea
         assert!(tokio::time::timeout(Duration::from_millis(50), call(&seat)).await.is_err());
     }
     assert!(slow.conditions().healthy);
+}
+
+/// Takes a seat and waits so long for what never comes.
+async fn waits_in_vain(fleet: &Arc<Fleet>, seconds: u64) -> usize {
+    let seat = fleet.board(want(Priority::Interactive, 600)).await.unwrap();
+    let place = seat.place();
+    let _ = tokio::time::timeout(Duration::from_secs(seconds), call(&seat)).await;
+    place
+}
+
+// UP-02
+#[tokio::test(start_paused = true)]
+async fn one_that_is_silent_until_its_caller_leaves_is_avoided_at_once() {
+    let silent = Arc::new(Scripted::always(Play::new().begins_at(&Gate::shut())));
+    let fleet = fleet(&[silent.clone(), silent.clone(), works()], Settings::default());
+    let mut places = Vec::new();
+    for _ in 0..5 {
+        places.push(waits_in_vain(&fleet, 3).await);
+    }
+    let silences = places.iter().filter(|place| **place < 2).count();
+    assert!(silences <= 2, "each is waited for once: {places:?}");
+    assert!(fleet.standing().0.iter().all(|standing| standing.works), "three seconds are nobody's fault");
+}
+
+// UP-02
+#[tokio::test(start_paused = true)]
+async fn one_that_is_silent_for_unusually_long_has_failed_whoever_leaves_it() {
+    let gate = Gate::shut();
+    let play = Play::new().answers("a").pauses(Duration::from_millis(100));
+    let silent = play.clone().begins_at(&gate);
+    let plays = vec![play.clone(), play.clone(), play, silent];
+    let fleet = fleet(&[Arc::new(Scripted::in_turn(plays))], Settings::default());
+    for _ in 0..3 {
+        assert!(call(&fleet.board(want(Priority::Interactive, 60)).await.unwrap()).await);
+    }
+    for _ in 0..5 {
+        waits_in_vain(&fleet, 4).await;
+    }
+    assert!(fleet.conditions().healthy, "four seconds may be anybody's impatience");
+    for _ in 0..5 {
+        waits_in_vain(&fleet, 6).await;
+    }
+    assert!(!fleet.conditions().healthy);
+    let trips = fleet.metrics.backends.trips.with_label_values(&["m", "target 0", "failures"]);
+    assert_eq!(trips.get(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -152,6 +152,9 @@ impl Fleet {
     }
 }
 
+/// Why there may be no place, in the words of metrics.
+pub(super) const SHEDS: [&str; 5] = ["late", "resting", "hopeless", "evicted", "full"];
+
 /// A time and a share of it more, so that those who are told it do not come back at once.
 pub(super) fn jittered(time: Duration, share: f64) -> Duration {
     time.saturating_add(Duration::try_from_secs_f64(time.as_secs_f64() * share).unwrap_or(Duration::ZERO))

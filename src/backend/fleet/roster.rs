@@ -205,6 +205,17 @@ impl Roster {
         }
     }
 
+    /// A call that was silent for so long was let go. True where that is clearly beyond what is usual there, and it neither
+    /// keeps a queue of its own nor shows in its load that it works.
+    pub(super) fn silent(&mut self, place: usize, waited: Duration, now: Instant) -> bool {
+        let fresh = self.settings.load_every * STALE_AFTER;
+        let member = &mut self.members[place];
+        let unusual = member.latency.is_unusual(waited);
+        member.latency.silent(waited, now);
+        let shows = member.load.is_some_and(|(_, at)| now.saturating_duration_since(at) <= fresh);
+        unusual && member.limit.is_some() && !shows
+    }
+
     /// A call came to a good end.
     pub(super) fn succeeded(&mut self, place: usize, probe: bool, now: Instant) {
         let ended = Ended { now, probe, retry_after: None, jitter: 0.0 };

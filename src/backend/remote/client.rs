@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::refusal;
 use super::secret::Secret;
+use super::silence::Silence;
 use super::sse::{Event, Limits, Scanner};
 use crate::backend::{Failure, Fault};
 use crate::chat::Origin;
@@ -50,9 +51,9 @@ pub struct Settings {
     pub keep_alive: bool,
     /// How long to wait for a connection, TLS included.
     pub connect: Duration,
-    /// How long to wait for the first byte of an answer.
+    /// How long to wait for the first byte of an answer, unless the upstream may think before.
     pub first_byte: Duration,
-    /// How long to wait between two pieces of an answer.
+    /// How long to wait between two pieces of an answer; where the thought is hidden, from the first token on.
     pub idle: Duration,
     /// How long an answer may take altogether.
     pub total: Duration,
@@ -162,9 +163,14 @@ impl Client {
     }
 
     /// Asks for an event stream; resolves when the upstream has begun one.
-    pub(super) async fn stream(&self, path: &str, body: &Value) -> Result<Events, Failure> {
+    pub(super) async fn stream(&self, path: &str, body: &Value, silence: Silence) -> Result<Events, Failure> {
         let deadline = Instant::now() + self.settings.total;
-        let response = self.send(path, body, "text/event-stream", deadline).await?;
+        let first_byte = match silence {
+            Silence::Usual | Silence::Thinks => self.settings.first_byte,
+            Silence::ThinksFirst => Duration::MAX,
+        };
+        let patience = Patience { idle: first_byte, deadline };
+        let response = self.send(path, body, "text/event-stream", patience).await?;
         refusal::unless_stream(response.headers())?;
         let scanner = Scanner::new(self.settings.limits);
         Ok(Events {
@@ -172,14 +178,19 @@ impl Client {
             scanner: Some(scanner),
             ready: VecDeque::new(),
             secret: self.settings.api_key.clone(),
-            patience: Patience { idle: self.settings.idle, deadline },
+            patience: match silence {
+                Silence::Usual => Patience { idle: self.settings.idle, deadline },
+                Silence::Thinks | Silence::ThinksFirst => Patience { idle: Duration::MAX, deadline },
+            },
+            idle: self.settings.idle,
         })
     }
 
     /// Asks for one JSON value.
     pub(super) async fn json(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         let deadline = Instant::now() + self.settings.total;
-        let response = self.send(path, body, "application/json", deadline).await?;
+        let first_byte = Patience { idle: self.settings.first_byte, deadline };
+        let response = self.send(path, body, "application/json", first_byte).await?;
         let patience = Patience { idle: self.settings.idle, deadline };
         let bytes = read(response, self.settings.limits.event, patience).await?;
         serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
@@ -190,7 +201,7 @@ impl Client {
         path: &str,
         body: &Value,
         accept: &str,
-        deadline: Instant,
+        first_byte: Patience,
     ) -> Result<Response, Failure> {
         let body = serde_json::to_vec(body)
             .map_err(|_| Failure::new(Fault::Backend, "the request cannot be written as JSON").unsent())?;
@@ -200,14 +211,13 @@ impl Client {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, accept)
             .body(body);
-        let first_byte = Patience { idle: self.settings.first_byte, deadline };
         let response =
             first_byte.wait(request.send(), "did not answer").await?.map_err(|error| unheard(&error))?;
         if response.status().is_success() {
             refusal::unless_plain(response.headers())?;
             return Ok(response);
         }
-        Err(self.refused(response, deadline).await)
+        Err(self.refused(response, first_byte.deadline).await)
     }
 
     async fn refused(&self, response: Response, deadline: Instant) -> Failure {
@@ -230,6 +240,8 @@ pub(super) struct Events {
     /// What no failure may repeat.
     secret: Option<Secret>,
     patience: Patience,
+    /// How long to wait between two pieces, once there was one.
+    idle: Duration,
 }
 
 impl Events {
@@ -246,6 +258,11 @@ impl Events {
             let chunk = self.patience.wait(self.response.chunk(), "fell silent").await?;
             self.take(chunk.map_err(|error| refusal::of_transport(&error))?.as_deref())?;
         }
+    }
+
+    /// The answer has begun, or a thought that shows: from now on it is not silent for long.
+    pub(super) fn speaks(&mut self) {
+        self.patience.idle = self.idle;
     }
 
     /// What an event says is wrong, without our key.

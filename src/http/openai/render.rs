@@ -7,8 +7,8 @@ use crate::chat::Event;
 use crate::gateway::{Receipt, Settled};
 use crate::units::{RequestId, Timestamp, Tokens};
 
-use super::signed;
 use crate::http::said::Said;
+use crate::http::signed;
 
 /// A choice as a message.
 fn message(said: Said, look: Look) -> Value {
@@ -18,7 +18,7 @@ fn message(said: Said, look: Look) -> Value {
         match event {
             Event::Thought(text) => thought += &text,
             Event::Answer(text) => answer += &text,
-            Event::Signed(signed) => details.push(signed::write(signed)),
+            Event::Signed(signed) => details.push(signed::write(&signed)),
             Event::ToolCall(call) => {
                 let function = json!({ "name": call.name.unwrap_or_default(), "arguments": call.arguments });
                 let id = call.id.unwrap_or_default();

@@ -9,9 +9,9 @@ use crate::gateway::{Flight, Receipt, Report};
 use crate::units::Timestamp;
 
 use super::render::{Look, Style, budget, usage};
-use super::signed;
 use crate::http::error::Problem;
 use crate::http::events;
+use crate::http::signed;
 
 /// Keeps a silent stream alive; clients skip it.
 const COMMENT: &str = ": thinking\n\n";
@@ -81,7 +81,7 @@ impl Chunks {
             Event::Thought(_) | Event::Signed(_) if !self.look.thoughts => return None,
             Event::ToolCall(_) if self.look.style == Style::Text => return None,
             Event::Signed(signed) => {
-                delta.insert("reasoning_details".into(), json!([signed::write(signed)]));
+                delta.insert("reasoning_details".into(), json!([signed::write(&signed)]));
             }
             Event::Thought(text) => {
                 if self.look.mirror {

@@ -76,7 +76,8 @@ async fn a_thought_is_held_by_the_provider_and_the_books_agree_with_its_bill() {
         check_books(&world, &emulator).await;
         let metrics = world.get("sk-acme", "/metrics").await.text;
         assert!(
-            metrics.contains("stint_requests_total{") && !metrics.contains("stint_demotions_total{"),
+            metrics.contains("stint_requests_total{")
+                && metrics.contains("stint_demotions_total{model=\"m\"} 0"),
             "{metrics}"
         );
     }
@@ -174,10 +175,61 @@ async fn a_thought_is_cut_in_the_stream_and_the_answer_asked_for_in_a_new_turn()
     assert_eq!(asked[1]["thinking"], Value::Null);
     let quoted = asked[1]["messages"][0]["content"][1]["text"].as_str().unwrap().to_owned();
     let thought = message["reasoning_content"].as_str().unwrap().trim();
-    assert!(quoted.contains(thought) && thought.starts_with("w0 "), "{quoted}");
+    let sent = quoted.lines().find(|line| line.starts_with('w')).unwrap();
+    // No more than was set aside for reading it: a token for each that it was allowed, and what the prompt left.
+    assert!(thought.ends_with(sent) && (100..300).contains(&sent.len()), "{quoted}");
+    assert!(thought.starts_with("w0 "), "the caller saw it all: {thought}");
     check_bound(&world, &emulator).await;
     let cut = emulator.bills()[0];
     assert!(cut.written < 150, "it stopped soon after the cut: {cut:?}");
+}
+
+/// ST-15: a thought that is cut before its provider signed it is never handed out as one that may go back, and the turn
+/// after it is a turn like any other.
+#[tokio::test]
+async fn a_cut_thought_is_withheld_from_the_turns_that_follow() {
+    for stream in [false, true] {
+        let call = Turn::calls(900, &[("search", json!({ "q": "a pet" }))]);
+        let script = vec![Turn::answers(900, "never"), call, Turn::answers(30, "a cat")];
+        let emulator = Emulator::start(Provider::default(), script);
+        let world = world(vec![adaptive(&emulator, Class::Turn)]).await;
+        let mut asked = thinks(100);
+        (asked["tools"], asked["stream"]) = (json!([tool()]), stream.into());
+        let answer = ask(&world, &asked).await;
+        let first = if stream { message_of_chunks(&answer) } else { message(&answer) };
+        assert!(first["reasoning_content"].as_str().unwrap().starts_with("w0 "), "{first}");
+        let signed = first["reasoning_details"].as_array().map_or(0, Vec::len);
+        assert_eq!((signed, answer.text.contains("signature")), (0, false), "{}", answer.text);
+        let second = next_turn(&first, &asked);
+        let answer = world.ask("sk-acme", &second).await;
+        let last = if stream { message_of_chunks(&answer) } else { message(&answer) };
+        assert_eq!(last["content"], "a cat ", "{last}");
+        let sent = emulator.asked().pop().unwrap();
+        let kinds = |turn: &Value| -> Vec<Value> {
+            turn["content"].as_array().into_iter().flatten().map(|block| block["type"].clone()).collect()
+        };
+        let turns: Vec<Vec<Value>> = sent["messages"].as_array().unwrap().iter().map(kinds).collect();
+        assert!(turns.concat().iter().all(|kind| kind != "thinking"), "{turns:?}");
+        check_bound(&world, &emulator).await;
+    }
+}
+
+/// ST-15: the same where the stream breaks off inside the thought.
+#[tokio::test]
+async fn a_thought_that_breaks_off_is_not_handed_out_as_signed() {
+    let fails = Turn { fails_after: Some(12), ..Turn::answers(1500, "never") };
+    let (world, emulator) = native(vec![fails]).await;
+    let mut asked = thinks(1024);
+    asked["stream"] = true.into();
+    let answer = ask(&world, &asked).await;
+    let chunks = answer.chunks();
+    assert!(chunks.joined(0, "reasoning_content").starts_with("w0 ") && !chunks.done, "{}", answer.text);
+    assert!(
+        !answer.text.contains("reasoning_details") && !answer.text.contains("signature"),
+        "{}",
+        answer.text
+    );
+    check_bound(&world, &emulator).await;
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::client;
 use super::summaries::Summaries;
-use super::{Auth, Provider, Reader, Remote, Sent, SettingsError};
+use super::{Auth, Provider, Reader, Remote, Sent, SettingsError, Silence};
 use crate::backend::{Call, Failure};
 use crate::catalog::Class;
 use crate::chat::Maker;
@@ -127,6 +127,11 @@ impl Anthropic {
 impl Provider for Messages {
     fn write(&self, call: &Call) -> Result<Sent, Failure> {
         Ok(Sent { path: "messages".into(), body: request::body(&self.settings, call)? })
+    }
+
+    /// It begins its stream before it thinks.
+    fn silence(&self, call: &Call) -> Silence {
+        if call.thinks_unseen() { Silence::Thinks } else { Silence::Usual }
     }
 
     fn reader(&self, call: &Call) -> Box<dyn Reader> {

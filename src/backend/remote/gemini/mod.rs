@@ -15,7 +15,7 @@ mod signature;
 use std::sync::Arc;
 
 use super::client;
-use super::{Auth, Provider, Reader, Remote, Sent, SettingsError};
+use super::{Auth, Provider, Reader, Remote, Sent, SettingsError, Silence};
 use crate::backend::{Call, Failure};
 use crate::chat::Maker;
 
@@ -95,6 +95,11 @@ impl Provider for GenerateContent {
     fn write(&self, call: &Call) -> Result<Sent, Failure> {
         let path = format!("models/{}:streamGenerateContent?alt=sse", self.settings.model);
         Ok(Sent { path: path.into(), body: request::body(&self.settings, call)? })
+    }
+
+    /// It thinks unseen under a budget, too: what it shows are summaries.
+    fn silence(&self, call: &Call) -> Silence {
+        if call.hidden { Silence::ThinksFirst } else { Silence::Usual }
     }
 
     fn reader(&self, call: &Call) -> Box<dyn Reader> {

@@ -14,7 +14,7 @@ mod request;
 use std::sync::Arc;
 
 use super::client;
-use super::{Provider, Reader, Remote, Sent, SettingsError, no_words};
+use super::{Provider, Reader, Remote, Sent, SettingsError, Silence, no_words};
 use crate::backend::{Call, Failure, Part};
 use crate::chat::Maker;
 
@@ -78,6 +78,11 @@ impl Provider for ModelResponses {
         };
         let body = request::body(&self.settings, call, effort.as_deref(), *tokens)?;
         Ok(Sent { path: "responses".into(), body })
+    }
+
+    /// It begins its stream before it thinks.
+    fn silence(&self, call: &Call) -> Silence {
+        if call.thinks_unseen() { Silence::Thinks } else { Silence::Usual }
     }
 
     fn reader(&self, _: &Call) -> Box<dyn Reader> {

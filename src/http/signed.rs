@@ -19,10 +19,21 @@ struct Data {
 }
 
 /// The member that carries a signed part.
-pub(super) fn write(signed: Signed) -> Value {
+pub(super) fn write(signed: &Signed) -> Value {
+    json!({ "type": "reasoning.encrypted", "format": "stint", "data": sealed(signed) })
+}
+
+/// A signed part as one text, for the places where a provider's own signature would stand.
+pub(super) fn sealed(signed: &Signed) -> String {
     let Signed { maker: Maker { model, origin: Origin(number) }, block } = signed;
-    let data = json!(Data { model, origin: format!("{number:08x}"), block }).to_string();
-    json!({ "type": "reasoning.encrypted", "format": "stint", "data": data })
+    json!(Data { model: model.clone(), origin: format!("{number:08x}"), block: block.clone() }).to_string()
+}
+
+/// What was sealed, if that is what it is.
+pub(super) fn unsealed(text: &str) -> Option<Signed> {
+    let Data { model, origin, block } = serde_json::from_str(text).ok()?;
+    let origin = Origin(u32::from_str_radix(&origin, 16).ok()?);
+    Some(Signed { maker: Maker { model, origin }, block })
 }
 
 /// The signed parts among the details of a message. Others' details are not ours to pass on, and are left out.
@@ -31,9 +42,7 @@ pub(super) fn read(details: &[Value]) -> Vec<Signed> {
 }
 
 fn one(detail: &Value) -> Option<Signed> {
-    let Data { model, origin, block } = serde_json::from_str(detail["data"].as_str()?).ok()?;
-    let origin = Origin(u32::from_str_radix(&origin, 16).ok()?);
-    Some(Signed { maker: Maker { model, origin }, block })
+    unsealed(detail["data"].as_str()?)
 }
 
 #[cfg(test)]
@@ -45,7 +54,7 @@ mod tests {
         let block = r#"{"type":"thinking","thinking":"1 \"and\" 1\u00e9", "signature":"EqQB=="}"#;
         let maker = Maker { model: "sonnet".into(), origin: Origin(0x00ab_cdef) };
         let signed = Signed { maker, block: block.into() };
-        let carried = write(signed.clone());
+        let carried = write(&signed);
         assert_eq!(carried["type"], "reasoning.encrypted");
         assert_eq!(read(&[carried]), [signed]);
     }
