@@ -32,7 +32,7 @@ enum Says {
     /// So many bytes, and then nothing, not even the end of the stream.
     Hangs(&'static str, String),
     /// The first half, then it says that it takes no more streams on this connection, then the rest.
-    SaysGoodbye,
+    Goodbye,
 }
 
 /// An upstream that speaks HTTP/2 over TLS alone.
@@ -122,7 +122,7 @@ async fn answer(mut respond: SendResponse<Bytes>, says: Says, goodbye: &Notify) 
             }
             stream.send_data(text.into(), true)?;
         }
-        Says::SaysGoodbye => {
+        Says::Goodbye => {
             let mut stream = begin(&mut respond, "text/event-stream")?;
             stream.send_data(first.to_owned().into(), false)?;
             goodbye.notify_one();
@@ -182,7 +182,7 @@ async fn a_hundred_streams_on_one_connection_end_whatever_becomes_of_the_pool() 
 #[tokio::test]
 async fn streams_that_run_when_the_upstream_says_goodbye_end_well() {
     let (upstream, _folder, process) = before(|number| match number {
-        7 => Says::SaysGoodbye,
+        7 => Says::Goodbye,
         _ => Says::Answers(Duration::from_millis(200)),
     })
     .await;
@@ -196,7 +196,7 @@ async fn streams_that_run_when_the_upstream_says_goodbye_end_well() {
     assert_eq!(upstream.log().len(), 22, "nothing was asked twice");
 }
 
-/// UP-23: REFUSED_STREAM: nothing has looked at it, so it is tried again and costs nothing.
+/// UP-23: `REFUSED_STREAM`: nothing has looked at it, so it is tried again and costs nothing.
 #[tokio::test]
 async fn a_refused_stream_is_tried_again_and_free() {
     let (upstream, _folder, process) = before(|number| match number {
