@@ -57,7 +57,8 @@ fn read(mut fields: Fields) -> Result<Opinion, Problem> {
 
 /// A request's id as any of our answers shows it. What is no id names no request.
 pub(super) fn id(text: &str) -> Result<RequestId, Problem> {
-    let bare = ["req_", "chatcmpl-", "cmpl-", "msg_"].into_iter().find_map(|prefix| text.strip_prefix(prefix));
+    let bare =
+        ["req_", "chatcmpl-", "cmpl-", "msg_"].into_iter().find_map(|prefix| text.strip_prefix(prefix));
     bare.and_then(|bare| bare.parse().ok()).ok_or_else(Problem::unknown_request)
 }
 

@@ -1,9 +1,10 @@
 //! Upstreams that fail, as bytes on the wire: what the caller gets, when the upstream is let go, what is booked.
 //!
-//! Tries again, breakers and other targets (UP-08, UP-10 to UP-17) have tests of their own. UP-21 needs a reload, and there
-//! is none; UP-23 needs an upstream that speaks HTTP/2.
+//! Tries again, breakers and other targets (UP-08, UP-10 to UP-17) have tests of their own. Of UP-21 the part
+//! with a reload is missing: there is none.
 
 mod heads;
+mod streams_of_one;
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -6,7 +6,7 @@ fn fleet(expected: &[f64]) -> Vec<Candidate> {
     let one = |(place, &expected)| Candidate {
         place,
         name: named(place),
-        origin: Some(Origin(place as u32)),
+        origin: Some(Origin(u32::try_from(place).unwrap())),
         expected,
     };
     expected.iter().enumerate().map(one).collect()

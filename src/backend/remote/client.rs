@@ -2,6 +2,7 @@
 //! every wait.
 
 use std::collections::VecDeque;
+use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
 
@@ -209,7 +210,7 @@ impl Client {
         if answered.as_ref().is_err_and(|error| sending.was_lost(error)) {
             answered = first_byte.wait(asked(&self.fresh), "did not answer").await?;
         }
-        let response = answered.map_err(|error| refusal::of_transport(&error))?;
+        let response = answered.map_err(|error| unheard(&error))?;
         if response.status().is_success() {
             refusal::unless_plain(response.headers())?;
             return Ok(response);
@@ -306,6 +307,18 @@ impl Patience {
             .await
             .map_err(|_| Failure::new(Fault::Timeout, format!("the upstream {why}")))
     }
+}
+
+/// A request that no answer came to. Over HTTP/2 an upstream can say that nothing has looked at it.
+fn unheard(error: &reqwest::Error) -> Failure {
+    let failure = refusal::of_transport(error);
+    let mut causes = std::iter::successors(error.source(), |error| Error::source(*error));
+    let refused = causes.any(|cause| {
+        cause
+            .downcast_ref::<h2::Error>()
+            .is_some_and(|error| error.reason() == Some(h2::Reason::REFUSED_STREAM))
+    });
+    if refused { failure.unsent() } else { failure }
 }
 
 async fn read(mut response: Response, most: usize, patience: Patience) -> Result<Vec<u8>, Failure> {

@@ -254,16 +254,10 @@ mod tests {
 
     #[test]
     fn a_signature_closes_its_thought_and_a_hidden_thought_is_a_block_of_its_own() {
-        let signed = || {
-            Event::Signed(Signed {
-                maker: Maker { model: "m".into(), origin: Origin(7) },
-                block: "{}".into(),
-            })
-        };
-        let seal = signed::sealed(&Signed {
-            maker: Maker { model: "m".into(), origin: Origin(7) },
-            block: "{}".into(),
-        });
+        let maker = Maker { model: "m".into(), origin: Origin(7) };
+        let part = Signed { maker, block: "{}".into() };
+        let signed = || Event::Signed(part.clone());
+        let seal = signed::sealed(&part);
         let said = vec![Event::Thought("a".into()), signed(), signed(), Event::Answer("c".into())];
         check(true, said, &format!("0+thinking a {seal} 0- 1+redacted_thinking 1- 2+text c 2-"));
     }

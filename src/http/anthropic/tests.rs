@@ -51,10 +51,8 @@ fn results_of_tools_become_messages_of_their_own_in_order() {
 
 #[test]
 fn thoughts_come_back_with_what_was_signed_of_them_byte_for_byte() {
-    let one = Signed {
-        maker: Maker { model: "sonnet".into(), origin: Origin(7) },
-        block: r#"{"type":"thinking", "signature":"E=="}"#.into(),
-    };
+    let maker = Maker { model: "sonnet".into(), origin: Origin(7) };
+    let one = Signed { maker, block: r#"{"type":"thinking", "signature":"E=="}"#.into() };
     let request = asked(
         &json!([
             { "role": "user", "content": "hi" },

@@ -30,6 +30,13 @@ impl Identity {
             .with_single_cert(vec![made.cert.der().clone()], key);
         Identity { config: Arc::new(config.unwrap()), pem: made.cert.pem() }
     }
+
+    /// What accepts connections that speak HTTP/2, and no others.
+    pub(crate) fn acceptor_of_h2(&self) -> TlsAcceptor {
+        let mut config = (*self.config).clone();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        TlsAcceptor::from(Arc::new(config))
+    }
 }
 
 #[derive(Debug)]
