@@ -19,6 +19,7 @@ mod headers;
 mod messages;
 mod openai;
 mod pages;
+mod plan;
 mod repeat;
 mod requests;
 mod router;

@@ -20,7 +20,8 @@ use crate::units::RequestId;
 
 use super::error::Problem;
 use super::{
-    Settings, anthropic, auth, bodies, chat, embeddings, feedback, headers, messages, pages, requests, usage,
+    Settings, anthropic, auth, bodies, chat, embeddings, feedback, headers, messages, pages, plan, requests,
+    usage,
 };
 
 /// What the handlers ask.
@@ -70,6 +71,7 @@ fn rows() -> Vec<Row<Arc<Service>>> {
         Row::new("POST", "/v1/embeddings", post(embeddings::embeddings)),
         Row::new("POST", "/v1/messages", post(messages::messages)),
         Row::new("POST", "/v1/messages/count_tokens", post(messages::count_tokens)),
+        Row::new("POST", "/v1/plan", post(plan::plan)),
         Row::new("GET", "/v1/models", get(pages::models)),
         Row::new("GET", "/v1/models/{*name}", get(pages::model)),
         Row::new("GET", "/v1/allowance", get(pages::allowance)),

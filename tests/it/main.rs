@@ -31,6 +31,7 @@ mod outage;
 mod overload;
 mod probe;
 mod providers;
+mod quotes;
 mod recorded;
 mod replicas;
 mod reserving;
