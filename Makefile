@@ -12,7 +12,7 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint fuzz bench card image decide
+.PHONY: run build test test-tools lint fuzz bench card image decide prior
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -59,3 +59,7 @@ image:
 DATA ?= ../shared/data
 decide:
 	cargo run -p decide --locked -- all --data $(DATA)
+
+# Fits the prior that ships in src/estimate and writes its report: make prior DATA=../shared/data
+prior:
+	cargo run -p decide --locked -- train --data $(DATA)

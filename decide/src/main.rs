@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use decide::{plot, routing};
+use decide::routing::own::Own;
+use decide::{plot, prior_report, routing};
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures how Stint decides, and trains the prior that ships with it")]
@@ -22,6 +23,8 @@ enum Part {
     All(Folders),
     /// Routing between models, and difficulty, on old answers.
     Routing(Folders),
+    /// Fits the prior that ships, and writes it with its report.
+    Train(Training),
 }
 
 #[derive(Debug, Args)]
@@ -34,9 +37,20 @@ struct Folders {
     results: PathBuf,
 }
 
+#[derive(Debug, Args)]
+struct Training {
+    /// Where the data is.
+    #[arg(long, default_value = "../shared/data")]
+    data: PathBuf,
+    /// Where the prior and its report go.
+    #[arg(long, default_value = "src/estimate")]
+    out: PathBuf,
+}
+
 fn main() -> ExitCode {
     let done = match Command::parse().part {
         Part::All(folders) | Part::Routing(folders) => routed(&folders),
+        Part::Train(training) => trained(&training),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,10 +62,16 @@ fn main() -> ExitCode {
 }
 
 fn routed(folders: &Folders) -> Result<(), Box<dyn Error>> {
-    let report = routing::run(&folders.data, &[])?;
+    let report = routing::run(&folders.data, &[&Own])?;
     std::fs::create_dir_all(&folders.results)?;
     std::fs::write(folders.results.join("routing.md"), report.to_string())?;
     report.curves.iter().try_for_each(|figure| drawn(&folders.results, figure))
+}
+
+fn trained(training: &Training) -> Result<(), Box<dyn Error>> {
+    let (prior, report) = prior_report::make(&training.data)?;
+    std::fs::write(training.out.join("prior.bin"), prior)?;
+    Ok(std::fs::write(training.out.join("prior.md"), report)?)
 }
 
 fn drawn(folder: &Path, figure: &routing::Figure) -> Result<(), Box<dyn Error>> {

@@ -46,23 +46,42 @@ impl Ridge {
 
     /// The same over full rows, by elimination.
     pub fn dense(rows: &[Vec<f64>], targets: &[f64], penalty: f64) -> Ridge {
+        Ridge::from_normal(&Ridge::normal(rows), rows, targets, penalty)
+    }
+
+    /// The columns' means, and the products of what is above them: the same for all targets.
+    pub fn normal(rows: &[Vec<f64>]) -> (Vec<f64>, Vec<Vec<f64>>) {
         let count = length(rows.len());
         let columns = rows.first().map_or(0, Vec::len);
         let mean = |column: usize| rows.iter().map(|row| row[column]).sum::<f64>() / count;
         let means: Vec<f64> = (0..columns).map(mean).collect();
-        let average = targets.iter().sum::<f64>() / count;
         let mut matrix = vec![vec![0.0; columns]; columns];
-        let mut wanted = vec![0.0; columns];
-        for (row, target) in rows.iter().zip(targets) {
+        for row in rows {
             let row: Vec<f64> = row.iter().zip(&means).map(|(value, mean)| value - mean).collect();
-            for (i, value) in row.iter().enumerate() {
-                wanted[i] += value * (target - average);
-                row.iter().zip(&mut matrix[i]).for_each(|(other, entry)| *entry += value * other);
+            for (value, entries) in row.iter().zip(&mut matrix) {
+                row.iter().zip(entries).for_each(|(other, entry)| *entry += value * other);
             }
         }
+        (means, matrix)
+    }
+
+    /// The line for one target, by the products of the rows.
+    pub fn from_normal(
+        (means, matrix): &(Vec<f64>, Vec<Vec<f64>>),
+        rows: &[Vec<f64>],
+        targets: &[f64],
+        penalty: f64,
+    ) -> Ridge {
+        let average = targets.iter().sum::<f64>() / length(rows.len());
+        let mut wanted = vec![0.0; means.len()];
+        for (row, target) in rows.iter().zip(targets) {
+            let above = row.iter().zip(means).map(|(value, mean)| value - mean);
+            wanted.iter_mut().zip(above).for_each(|(sum, value)| *sum += value * (target - average));
+        }
+        let mut matrix = matrix.clone();
         matrix.iter_mut().enumerate().for_each(|(i, row)| row[i] += penalty);
         let weights = solved(matrix, wanted);
-        Ridge { intercept: average - product(&means, &weights), weights }
+        Ridge { intercept: average - product(means, &weights), weights }
     }
 
     /// What a sparse row is foretold.

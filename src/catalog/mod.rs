@@ -11,6 +11,7 @@ mod market;
 mod model;
 mod offer;
 mod outcome;
+mod prior;
 mod tariff;
 
 pub use allowance::{Allowance, Left, Purse};
@@ -22,4 +23,5 @@ pub use market::{Conditions, Market};
 pub use model::{Catalog, EffortLevel, HandOff, Model, Route};
 pub use offer::{Offer, Plan, WorstCase};
 pub use outcome::{Ended, SolutionEnded, Spent};
+pub use prior::{Blend, Curve, Gram, Loadings, Prior, SURFACE, TRAITS};
 pub use tariff::{Billed, Prices, Rates, Tariff};

@@ -1,5 +1,7 @@
 //! Questions with all that routers look at, and what is to be foretold of them.
 
+use stint::estimate::prior::{self, Sight};
+
 use crate::data::Row;
 use crate::surface;
 use crate::tfidf::Corpus;
@@ -13,8 +15,10 @@ pub struct Pool {
     pub texts: Vec<String>,
     /// Their terms.
     pub corpus: Corpus,
-    /// Their surface features.
+    /// Their surface features, of the baseline.
     pub surface: Vec<Vec<f64>>,
+    /// What Stint sees of them.
+    pub sights: Vec<Sight>,
 }
 
 /// What is foretold.
@@ -51,6 +55,7 @@ impl Pool {
         Pool {
             corpus: Corpus::of(texts.iter().map(String::as_str)),
             surface: rows.iter().map(surface::of).collect(),
+            sights: texts.iter().map(|text| prior::sight(text)).collect(),
             texts,
             rows,
         }

@@ -13,7 +13,7 @@ use super::study::{Foretold, Results, Router, Study};
 /// How often the questions are drawn anew.
 const DRAWS: usize = 1000;
 /// For correlations, which sort each draw.
-const DRAWS_SORTED: usize = 200;
+const DRAWS_SORTED: usize = 100;
 
 /// The tables so far, and the curves that go with them.
 #[derive(Debug, Default)]
@@ -34,6 +34,13 @@ pub struct Figure {
 }
 
 impl Report {
+    /// A report that opens with these words.
+    pub fn opening(words: &str) -> Report {
+        let mut report = Report::default();
+        report.line(words);
+        report
+    }
+
     /// Runs a study and adds its tables.
     pub fn add(&mut self, study: &Study<'_>, routers: &[&dyn Router]) {
         let results = study.run(routers);
