@@ -110,6 +110,7 @@ impl Report {
                 let verdict = match difference {
                     _ if difference.low > 0.0 => "better",
                     _ if difference.high < 0.0 => "worse",
+                    _ if difference.value.is_nan() => "it foretells the same of all",
                     _ => "not to be told apart",
                 };
                 self.line(&format!("- {}: {} {verdict}", rule.name(), shown(difference, 3)));

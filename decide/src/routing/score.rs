@@ -158,5 +158,8 @@ fn average(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 /// `value [low, high]`.
 pub fn shown(interval: Interval, decimals: usize) -> String {
+    if interval.value.is_nan() {
+        return "not defined".to_owned();
+    }
     format!("{:.decimals$} [{:.decimals$}, {:.decimals$}]", interval.value, interval.low, interval.high)
 }
