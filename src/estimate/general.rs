@@ -101,7 +101,7 @@ impl Sureness {
 }
 
 /// By how much a thought raises the logit of success, by kind of work. A judgement: most in mathematics and
-/// programs, least in talk, as Sprague and others found (*To CoT or not to CoT*, 2024).
+/// programs, least in talk, as Sprague and others found (arXiv 2409.12183).
 fn thought(class: TaskClass) -> f64 {
     match class {
         TaskClass::Math | TaskClass::Code => 1.8,
