@@ -6,13 +6,16 @@
 //! ```
 //!
 //! A trace is one JSON line: `{"question", "thinking_tokens", "solution_tokens", "correct": {"0": bool, "8":
-//! bool, …, "full": bool}}`, where the keys of `correct` are thinking budgets.
+//! bool, …, "full": bool}}`, where the keys of `correct` are thinking budgets. `"cut": true` beside them says that the
+//! thought was cut at `thinking_tokens`.
 
 mod report;
 mod traces;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
+use std::sync::Arc;
 
 use stint::catalog::{Calibration, Feature, Features, ModelCalibration};
 use stint::estimate::{Trace, fit};
@@ -33,7 +36,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let (held_out, fitted) = split(&traces);
     report::write(&mut std::io::stderr(), &fit(&fitted), &held_out)?;
-    let calibration = Calibration { prior: prior(), models: [(model.as_str().into(), fit(&traces))].into() };
+    let models = [(model.as_str().into(), fit(&traces))].into();
+    let calibration =
+        Calibration { prior: prior(), models, general: Arc::default(), abilities: BTreeMap::new() };
     let command = format!("cargo run --example calibrate -- {model} {path}");
     Ok(std::io::stdout().write_all(document(&calibration, &command)?.as_bytes())?)
 }

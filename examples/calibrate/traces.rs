@@ -11,6 +11,8 @@ use stint::units::Tokens;
 struct Line {
     question: String,
     thinking_tokens: u64,
+    #[serde(default)]
+    cut: bool,
     solution_tokens: u64,
     correct: BTreeMap<String, bool>,
 }
@@ -28,6 +30,7 @@ fn trace(line: Line) -> Result<Trace, Box<dyn Error>> {
     Ok(Trace {
         question: line.question,
         thinking: Tokens(line.thinking_tokens),
+        is_cut: line.cut,
         solution: Tokens(line.solution_tokens),
         right,
         cuts: cuts.collect::<Result<_, std::num::ParseIntError>>()?,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 
 use crate::backend::fleet::Fleet;
+use crate::catalog::Calibration;
 use crate::config::Settings;
 use crate::gateway::{Gateway, Learning, Parts};
 use crate::http::{self, Bound, Server, Service};
@@ -54,7 +55,7 @@ pub enum BuildError {
     Model(Arc<str>, #[source] ModelError),
     /// The shipped calibration cannot be read.
     #[error("the shipped calibration cannot be read")]
-    Calibration(#[source] toml::de::Error),
+    Calibration(#[source] estimate::ShippedError),
     /// The signals that end it cannot be received.
     #[error("signals cannot be received")]
     Signals(#[source] io::Error),
@@ -122,7 +123,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         ledger: ledger.clone(),
         catalog: settings.catalog.clone(),
         fleets,
-        calibration: estimate::shipped().map_err(BuildError::Calibration)?,
+        calibration: calibration(&settings)?,
         learning,
     });
     let look = (metrics.clone(), declared(&directory), engines.clone());
@@ -158,6 +159,18 @@ impl Listeners {
         let admin = settings.admin.as_ref().map(|access| http::bind(access.listen)).transpose()?;
         Ok(Listeners { api, metrics, admin })
     }
+}
+
+/// What ships with the binary, and how able each model is said or guessed to be.
+fn calibration(settings: &Settings) -> Result<Calibration, BuildError> {
+    let shipped = estimate::shipped().map_err(BuildError::Calibration)?;
+    let tariff = |name| settings.catalog.models.get(name).and_then(|model| model.tariff.as_ref());
+    let served = settings.backends.iter().flat_map(|backend| &backend.models);
+    let abilities = served.map(|model| {
+        let guess = || estimate::ability(tariff(&model.name));
+        (model.name.clone(), model.ability.unwrap_or_else(guess))
+    });
+    Ok(Calibration { abilities: abilities.collect(), ..shipped })
 }
 
 /// The accounts that metrics name: they are few, and the operator wrote them down.

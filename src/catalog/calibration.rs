@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::TaskClass;
+use crate::units::Chance;
+
+use super::{Prior, TaskClass};
 
 /// One surface feature of a request's last user message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -151,6 +153,13 @@ pub struct Calibration {
     /// By model.
     #[serde(default)]
     pub models: BTreeMap<Arc<str>, ModelCalibration>,
+    /// What many models' answers say of a question, for models without their own coefficients. It has a file of
+    /// its own.
+    #[serde(skip)]
+    pub general: Arc<Prior>,
+    /// How able the operator says that a model is: the share of MMLU-Pro that it gets right.
+    #[serde(skip)]
+    pub abilities: BTreeMap<Arc<str>, Chance>,
 }
 
 impl Calibration {

@@ -9,6 +9,7 @@ use crate::backend::local;
 use crate::backend::remote::openai::LimitMember;
 use crate::backend::remote::{self, anthropic, gemini, llamacpp, openai, responses};
 use crate::catalog::Class;
+use crate::units::Chance;
 
 use super::deployment::{self, Deployment};
 use super::kind::{KINDS, Kind};
@@ -44,6 +45,8 @@ pub struct Served {
     pub possible: Vec<Class>,
     /// Where its answers come from.
     pub source: Source,
+    /// The share of MMLU-Pro that it gets right, where that is said.
+    pub ability: Option<Chance>,
     /// Where it is served, and with which credentials; none for a local model.
     pub deployments: Vec<Deployment>,
 }

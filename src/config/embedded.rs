@@ -38,7 +38,8 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
     };
     let (upstream, possible) = (name.to_string(), vec![Class::Inline]);
     let (source, deployments) = (Source::Embedded(manner()), Vec::new());
-    let served = Served { name, kind: None, upstream, host: None, possible, source, deployments };
+    let served =
+        Served { name, kind: None, upstream, host: None, possible, source, ability: None, deployments };
     let backend = Backend { name: "embedded".into(), models: vec![served.clone()] };
     (backend, vec![Declared { kind: Kind::Local, served, model, line: None }])
 }

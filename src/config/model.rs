@@ -7,7 +7,7 @@ use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
 use crate::catalog::{Capability, Class, HandOff, Model, Service};
 use crate::prompt::calls::Syntax;
-use crate::units::Tokens;
+use crate::units::{Chance, Tokens};
 
 use super::backend::{Base, Manner, Served, Source};
 use super::coherence;
@@ -126,6 +126,7 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             host: base.host(),
             possible: possible(base.kind),
             source,
+            ability: None,
             deployments: base.deployments.clone(),
         },
         model,
@@ -204,6 +205,9 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
 /// Puts what a section says in place of what was known before: an entry of the catalogue's files, or the operator's
 /// own section.
 pub(super) fn apply(section: &Section<'_>, declared: &mut Declared) {
+    if let Some(ability) = section.within("ability", 0.0..=1.0) {
+        declared.served.ability = Some(Chance::new(ability));
+    }
     of_the_model(section, declared);
     of_its_source(section, declared);
     let overhead = declared.model.hand_off.overhead;

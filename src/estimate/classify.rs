@@ -3,14 +3,14 @@
 use crate::catalog::TaskClass;
 
 use super::cue::Cue;
-use super::text::{Lexeme, Text};
+use super::text::{Lexeme, Reading};
 
 /// The class of a request, by the first rule that holds.
-pub(super) fn class_of(has_tools: bool, text: &Text) -> TaskClass {
-    let cues = Cues::of(text);
+pub(super) fn class_of(has_tools: bool, reading: &Reading<'_>) -> TaskClass {
+    let cues = Cues::of(reading);
     if has_tools {
         TaskClass::Agentic
-    } else if options(&text.seen) >= 3 {
+    } else if reading.options.len() >= 3 {
         TaskClass::MultipleChoice
     } else if cues.code {
         TaskClass::Code
@@ -34,10 +34,10 @@ struct Cues {
 }
 
 impl Cues {
-    fn of(text: &Text) -> Cues {
+    fn of(reading: &Reading<'_>) -> Cues {
         let (mut numbers, mut signs, mut code, mut asks) = (0, 0, 0, false);
         let mut cues = Cues::default();
-        for lexeme in text.lexemes() {
+        for lexeme in &reading.lexemes {
             match lexeme {
                 Lexeme::Number(_) => numbers += 1,
                 Lexeme::Sign('+' | '*' | '=' | '/' | '×' | '÷' | '^' | '<' | '>') => signs += 1,
@@ -59,22 +59,13 @@ impl Cues {
     }
 }
 
-/// Lines that open like one of several options: `A)`, `b.`, `(C)`, `D:`.
-fn options(text: &str) -> usize {
-    let opens = |line: &str| {
-        let mut chars = line.trim_start().trim_start_matches('(').chars();
-        let letter = chars.next().is_some_and(|c| matches!(c.to_ascii_uppercase(), 'A'..='J'));
-        letter && matches!(chars.next(), Some(')' | '.' | ':'))
-    };
-    text.lines().filter(|line| opens(line)).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::text::Text;
 
     fn check(text: &str, expected: TaskClass) {
-        assert_eq!(class_of(false, &Text::question(text)), expected, "{text}");
+        assert_eq!(class_of(false, &Reading::of(&Text::question(text))), expected, "{text}");
     }
 
     #[test]

@@ -46,3 +46,52 @@ impl Cue {
         })
     }
 }
+
+/// How a question is put, for the shipped prior.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// What is asked for is what does not hold.
+    Negation,
+    /// Something is worked out.
+    Calculation,
+    /// Something is named.
+    Question,
+    /// Something is weighed or explained.
+    Judgement,
+    /// Something is given or supposed.
+    Condition,
+    /// Something is multiplied.
+    Rate,
+    /// It points to what stands elsewhere.
+    Reference,
+    /// It is about statements that hold or not.
+    Statement,
+}
+
+impl Style {
+    /// How many there are.
+    pub(super) const COUNT: usize = Style::Statement as usize + 1;
+}
+
+/// The style that a word in any case hints at.
+pub(super) fn style(word: &str) -> Option<Style> {
+    let mut lower = [0; LONGEST];
+    let lower = lower.get_mut(..word.len())?;
+    lower.copy_from_slice(word.as_bytes());
+    lower.make_ascii_lowercase();
+    Some(match &*lower {
+        b"not" | b"except" | b"least" | b"false" | b"incorrect" | b"never" | b"cannot" | b"without" => {
+            Style::Negation
+        }
+        b"calculate" | b"compute" | b"determine" | b"find" | b"evaluate" | b"solve" | b"many" | b"much"
+        | b"estimate" => Style::Calculation,
+        b"what" | b"which" | b"who" | b"when" | b"where" | b"whose" => Style::Question,
+        b"why" | b"how" | b"explain" | b"describe" | b"best" | b"likely" | b"most" | b"should"
+        | b"according" => Style::Judgement,
+        b"if" | b"suppose" | b"assume" | b"assuming" | b"let" | b"given" | b"consider" => Style::Condition,
+        b"per" | b"each" | b"every" | b"times" | b"percent" | b"half" | b"twice" | b"rate" => Style::Rate,
+        b"following" | b"above" | b"below" | b"refers" | b"passage" | b"argument" => Style::Reference,
+        b"statement" | b"statements" | b"true" => Style::Statement,
+        _ => return None,
+    })
+}

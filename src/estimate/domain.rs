@@ -2,7 +2,7 @@
 
 use crate::catalog::{Domain, TaskClass};
 
-use super::text::{Lexeme, Text};
+use super::text::{Lexeme, Reading};
 
 /// How many words are looked up: a question that needs more is told by these already.
 const WORDS_MAX: f64 = 100.0;
@@ -10,7 +10,7 @@ const WORDS_MAX: f64 = 100.0;
 /// How familiar a request is to a model, 0 to 1, by which its chances are multiplied: the cube of the share
 /// of known words, and nothing at all for another class of work. The cube is an assumption, not a fit (the
 /// traces have no unknown words): one strange word in ten costs a quarter, half of them nearly everything.
-pub(super) fn familiarity(domain: &Domain, class: TaskClass, text: &Text) -> f64 {
+pub(super) fn familiarity(domain: &Domain, class: TaskClass, reading: &Reading<'_>) -> f64 {
     if !domain.tasks.is_empty() && !domain.tasks.contains(&class) {
         return 0.0;
     }
@@ -18,12 +18,9 @@ pub(super) fn familiarity(domain: &Domain, class: TaskClass, text: &Text) -> f64
         return 1.0;
     }
     let (mut known, mut all) = (0.0, 0.0);
-    let mut lower = String::new();
-    for lexeme in text.lexemes() {
+    for lexeme in &reading.lexemes {
         let Lexeme::Word(word) = lexeme else { continue };
-        word.clone_into(&mut lower);
-        lower.make_ascii_lowercase();
-        known += if domain.words.contains(&lower) { 1.0 } else { 0.0 };
+        known += if knows(domain, word) { 1.0 } else { 0.0 };
         all += 1.0;
         if all >= WORDS_MAX {
             break;
@@ -32,16 +29,26 @@ pub(super) fn familiarity(domain: &Domain, class: TaskClass, text: &Text) -> f64
     if all > 0.0 { f64::powi(known / all, 3) } else { 1.0 }
 }
 
+/// Looks a word up without allocating. What is longer than a sentence's words is no word.
+fn knows(domain: &Domain, word: &str) -> bool {
+    let mut lower = [0; 64];
+    let Some(lower) = lower.get_mut(..word.len()) else { return false };
+    lower.copy_from_slice(word.as_bytes());
+    lower.make_ascii_lowercase();
+    std::str::from_utf8(lower).is_ok_and(|word| domain.words.contains(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::text::Text;
 
     fn check(text: &str, class: TaskClass, expected: f64) {
         let domain = Domain {
             tasks: [TaskClass::Math].into(),
             words: ["what", "is"].into_iter().map(String::from).collect(),
         };
-        let familiar = familiarity(&domain, class, &Text::question(text));
+        let familiar = familiarity(&domain, class, &Reading::of(&Text::question(text)));
         assert!((familiar - expected).abs() < 1e-12, "{text}: {familiar}");
     }
 

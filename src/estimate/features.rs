@@ -3,17 +3,17 @@
 use crate::catalog::{Feature, Features};
 
 use super::cue::Cue;
-use super::text::{Lexeme, Text};
+use super::text::{Lexeme, Reading, Text};
 
 /// The features of a question that stands alone, as the fit takes them.
 pub fn features(question: &str) -> Features {
-    of(&Text::question(question))
+    of(&Reading::of(&Text::question(question)))
 }
 
 /// The features of a text.
-pub(super) fn of(text: &Text) -> Features {
+pub(super) fn of(text: &Reading<'_>) -> Features {
     let mut counts = Counts::default();
-    text.lexemes().for_each(|lexeme| counts.add(lexeme));
+    text.lexemes.iter().for_each(|&lexeme| counts.add(lexeme));
     let mut features = Features::default();
     features[Feature::Bias] = 1.0;
     features[Feature::Length] = log(text.bytes);

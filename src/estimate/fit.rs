@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalog::{Domain, Features, ModelCalibration, ModelDemand, TaskClass};
+use crate::catalog::{Domain, Features, LogNormal, ModelCalibration, ModelDemand, TaskClass};
 use crate::units::Tokens;
 
 use super::solve::{Observation, least_squares, logistic};
-use super::text::{Lexeme, Text};
+use super::text::{Lexeme, Reading, Text};
 use super::{classify, demand, features, mean};
 
 /// A word counts as known when this many questions had it.
@@ -29,8 +29,10 @@ pub struct Cut {
 pub struct Trace {
     /// The text.
     pub question: String,
-    /// How long it thought, uncut.
+    /// How long it thought.
     pub thinking: Tokens,
+    /// True where it was cut there: it would have thought at least so long.
+    pub is_cut: bool,
     /// How long it answered.
     pub solution: Tokens,
     /// Whether the answer after the whole thought was right.
@@ -55,26 +57,17 @@ impl Trace {
     }
 }
 
-/// Fits all coefficients: least squares for ln L (no trace is censored), logistic regression for the chances
-/// at both ends, and the bend between them by likelihood over a grid. It takes some hundreds of traces.
+/// Fits all coefficients: least squares for ln L (by expectation where a thought was cut), logistic regression for
+/// the chances at both ends, and the bend between them by likelihood over a grid. It takes some hundreds of traces.
 pub fn fit(traces: &[Trace]) -> ModelCalibration {
     let rows: Vec<Features> = traces.iter().map(|trace| features(&trace.question)).collect();
     let pairs = || rows.iter().copied().zip(traces);
-    let thinking = least_squares(pairs().map(|(features, trace)| Observation {
-        features,
-        target: trace.log_length(),
-        weight: 1.0,
-    }));
-    let spread = |centre: &dyn Fn(&Features) -> f64| {
-        mean(rows.iter().zip(traces).map(|(row, trace)| (trace.log_length() - centre(row)).powi(2)))
-    };
-    let average = mean(traces.iter().map(Trace::log_length));
-    let residual = spread(&|row| row.dot(&thinking));
-    let explained = 1.0 - residual / spread(&|_| average).max(f64::MIN_POSITIVE);
-    let done: Vec<_> = pairs().map(|(row, trace)| (row, trace.right)).collect();
+    let Lengths { thinking, variance, explained } = lengths(&rows, traces);
+    let done: Vec<_> =
+        pairs().filter(|(_, trace)| !trace.is_cut).map(|(row, trace)| (row, trace.right)).collect();
     let blind: Vec<_> = pairs().filter_map(|(row, trace)| Some((row, trace.blind()?))).collect();
     let mut calibration = ModelCalibration {
-        sigma: residual.sqrt().max(0.01),
+        sigma: variance.sqrt().max(0.01),
         bend: 1.0,
         solution: mean(traces.iter().map(|trace| trace.solution.as_f64())),
         confidence: explained.clamp(0.0, 1.0),
@@ -85,6 +78,52 @@ pub fn fit(traces: &[Trace]) -> ModelCalibration {
     };
     calibration.bend = bend(&calibration, &rows, traces);
     calibration
+}
+
+/// How lengths go with features.
+struct Lengths {
+    thinking: Features,
+    /// Of ln L about its mean.
+    variance: f64,
+    /// The share of the variance of ln L that the features explain.
+    explained: f64,
+}
+
+/// Least squares; what was cut takes its expectation under the last fit, and the variance of that, in turns
+/// (Schmee and Hahn, *A simple method for regression analysis with censored data*, 1979).
+fn lengths(rows: &[Features], traces: &[Trace]) -> Lengths {
+    const TURNS: usize = 20;
+    let mut logs: Vec<f64> = traces.iter().map(Trace::log_length).collect();
+    let mut unknown = vec![0.0; traces.len()];
+    let turns = if traces.iter().any(|trace| trace.is_cut) { TURNS } else { 1 };
+    let mut found = Lengths { thinking: Features::default(), variance: 1.0, explained: 0.0 };
+    for _ in 0..turns {
+        let pairs = rows.iter().zip(&logs);
+        let thinking =
+            least_squares(pairs.map(|(&features, &target)| Observation { features, target, weight: 1.0 }));
+        let average = mean(logs.iter().copied());
+        let rest = |centre: &dyn Fn(&Features) -> f64| {
+            let seen = rows.iter().zip(&logs).zip(&unknown);
+            mean(seen.map(|((row, log), unknown)| (log - centre(row)).powi(2) + unknown))
+        };
+        let variance = rest(&|row| row.dot(&thinking));
+        let explained = 1.0 - variance / rest(&|_| average).max(f64::MIN_POSITIVE);
+        found = Lengths { thinking, variance, explained };
+        for (at, trace) in traces.iter().enumerate().filter(|(_, trace)| trace.is_cut) {
+            let centre = rows[at].dot(&found.thinking);
+            (logs[at], unknown[at]) = beyond(trace.log_length(), centre, found.variance.sqrt().max(0.01));
+        }
+    }
+    found
+}
+
+/// The mean and the variance of a normal number that is known to lie above a bound.
+fn beyond(bound: f64, mean: f64, sigma: f64) -> (f64, f64) {
+    let above = LogNormal { mu: mean, sigma };
+    // The hazard of the logarithm is the length's own times the length.
+    let hazard = above.hazard(bound.exp()) * bound.exp() * sigma;
+    let z = (bound - mean) / sigma;
+    (mean + sigma * hazard, sigma * sigma * (1.0 + z * hazard - hazard * hazard).clamp(0.0, 1.0))
 }
 
 /// The bend under which the cut thoughts' answers are likeliest.
@@ -112,14 +151,15 @@ fn domain(traces: &[Trace]) -> Domain {
     let mut tasks: BTreeMap<TaskClass, usize> = BTreeMap::new();
     for trace in traces {
         let text = Text::question(&trace.question);
-        *tasks.entry(classify::class_of(false, &text)).or_default() += 1;
-        let distinct: BTreeSet<String> = text.lexemes().filter_map(word).collect();
+        let reading = Reading::of(&text);
+        *tasks.entry(classify::class_of(false, &reading)).or_default() += 1;
+        let distinct: BTreeSet<String> = reading.lexemes.iter().filter_map(word).collect();
         distinct.into_iter().for_each(|word| *words.entry(word).or_default() += 1);
     }
     Domain { tasks: often(tasks, traces.len() / 100 + 1).collect(), words: often(words, WORD_SEEN).collect() }
 }
 
-fn word(lexeme: Lexeme) -> Option<String> {
+fn word(lexeme: &Lexeme<'_>) -> Option<String> {
     match lexeme {
         Lexeme::Word(word) => Some(word.to_ascii_lowercase()),
         _ => None,
@@ -159,7 +199,14 @@ mod tests {
             let share = (budget.as_f64() / thinking.as_f64()).min(1.0);
             Cut { budget, right: uniform(i, budget.as_f64()) < share.powi(2) * 0.97 }
         });
-        Trace { question, thinking, solution: Tokens(5), right: uniform(i, 999.0) < 0.97, cuts: cuts.into() }
+        Trace {
+            question,
+            thinking,
+            is_cut: false,
+            solution: Tokens(5),
+            right: uniform(i, 999.0) < 0.97,
+            cuts: cuts.into(),
+        }
     }
 
     #[test]
@@ -174,6 +221,25 @@ mod tests {
         assert!(demand.blind.get() < 0.05, "blind {}", demand.blind);
         assert_eq!(calibration.domain.tasks, [TaskClass::Math].into());
         assert!(calibration.domain.words.contains("what"));
+    }
+
+    #[test]
+    fn thoughts_that_were_cut_do_not_make_the_others_look_shorter() {
+        let whole: Vec<Trace> = (0..1500).map(made_up).collect();
+        let cut = |trace: &Trace| {
+            let least = trace.thinking.min(Tokens(40));
+            Trace { is_cut: trace.thinking > least, thinking: least, ..trace.clone() }
+        };
+        let some: Vec<Trace> = whole.iter().map(cut).collect();
+        assert!(some.iter().filter(|trace| trace.is_cut).count() > 300);
+        let naive: Vec<Trace> = some.iter().map(|trace| Trace { is_cut: false, ..trace.clone() }).collect();
+        let usual = |traces: &[Trace]| {
+            let thinking = fit(traces).thinking;
+            mean(whole.iter().map(|trace| features(&trace.question).dot(&thinking)))
+        };
+        let (told, truth, misled) = (usual(&some), usual(&whole), usual(&naive));
+        assert!((told - truth).abs() < 0.06, "{told} against {truth}");
+        assert!(misled < truth - 0.1, "{misled} against {truth}");
     }
 
     #[test]

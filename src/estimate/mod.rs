@@ -3,12 +3,19 @@
 //! Pure, and microseconds: surface features of the last user message, and a small linear model for each of
 //! a model's numbers. What the text cannot tell is not guessed at: it stays in the spread of the length.
 
+mod ability;
 mod classify;
 mod cue;
 mod domain;
 mod features;
 mod fit;
+mod general;
+mod grams;
+pub mod prior;
+mod prior_file;
+mod signal;
 mod solve;
+mod surface;
 mod text;
 
 use std::collections::BTreeMap;
@@ -18,13 +25,30 @@ use crate::catalog::{Calibration, Demand, Features, LogNormal, ModelCalibration,
 use crate::chat::Request;
 use crate::units::{Chance, Difficulty, Tokens};
 
+pub use ability::ability;
 pub use features::features;
 pub use fit::{Cut, Trace, fit};
+pub use prior_file::{PriorError, decode, encode};
+pub use signal::{Signal, with_signal};
 
-use text::Text;
+use text::{Reading, Text};
 
 /// A prediction beyond this is a feature out of its range, not a length.
 const LENGTH_MAX: f64 = 1e6;
+
+/// The prior that ships with the binary.
+static PRIOR: &[u8] = include_bytes!("prior.bin");
+
+/// Why the shipped data cannot be read, which the tests rule out.
+#[derive(Debug, thiserror::Error)]
+pub enum ShippedError {
+    /// The coefficients.
+    #[error("the shipped calibration is damaged; build from a clean checkout")]
+    Calibration(#[source] toml::de::Error),
+    /// The prior.
+    #[error(transparent)]
+    Prior(#[from] PriorError),
+}
 
 /// Estimates what a request needs of each model in `prompts`, which gives the upper bound of its prompt's
 /// tokens.
@@ -34,23 +58,35 @@ pub fn estimate(
     calibration: &Calibration,
 ) -> Demand {
     let text = Text::of(request);
-    let features = features::of(&text);
-    let class = classify::class_of(!request.tools.is_empty(), &text);
-    let view = View { text: &text, features: &features, class };
-    let models: BTreeMap<_, _> = prompts
-        .iter()
-        .map(|(name, &prompt)| (name.clone(), view.model(calibration.model(name), prompt)))
-        .collect();
-    let confidence = mean(prompts.keys().map(|name| view.confidence(calibration.model(name))));
-    Demand { class, difficulty: difficulty(&models), confidence: Chance::new(confidence), models }
+    let reading = Reading::of(&text);
+    let features = features::of(&reading);
+    let class = classify::class_of(!request.tools.is_empty(), &reading);
+    let view = View { reading: &reading, features: &features, class };
+    let stranger = general::Stranger::of(calibration, &view);
+    let (mut confidence, mut difficulty) = (0.0, 0.0);
+    let mut one = |name: &Arc<str>, prompt: Tokens| {
+        let told = match calibration.models.get(name) {
+            Some(own) => view.own(own),
+            None => stranger.told(name),
+        };
+        confidence += told.confidence;
+        difficulty += told.difficulty;
+        (name.clone(), ModelDemand { prompt, ..told.demand })
+    };
+    let models: BTreeMap<_, _> = prompts.iter().map(|(name, &prompt)| one(name, prompt)).collect();
+    let count = Tokens(models.len() as u64).as_f64().max(1.0);
+    let (confidence, difficulty) = (Chance::new(confidence / count), Difficulty::new(difficulty / count));
+    Demand { class, difficulty, confidence, models }
 }
 
 /// The coefficients that ship with the binary.
 ///
 /// # Errors
-/// When the data file is damaged, which the tests rule out.
-pub fn shipped() -> Result<Calibration, toml::de::Error> {
-    toml::from_str(include_str!("calibration.toml"))
+/// When a data file is damaged, which the tests rule out.
+pub fn shipped() -> Result<Calibration, ShippedError> {
+    let calibration: Calibration =
+        toml::from_str(include_str!("calibration.toml")).map_err(ShippedError::Calibration)?;
+    Ok(Calibration { general: Arc::new(decode(PRIOR)?), ..calibration })
 }
 
 /// What a model's coefficients say of a request with these features, if it is of the kind that they were
@@ -73,29 +109,39 @@ pub fn demand(calibration: &ModelCalibration, features: &Features) -> ModelDeman
 
 /// A request as the linear models see it.
 struct View<'a> {
-    text: &'a Text,
+    reading: &'a Reading<'a>,
     features: &'a Features,
     class: TaskClass,
 }
 
-impl View<'_> {
-    fn model(&self, calibration: &ModelCalibration, prompt: Tokens) -> ModelDemand {
-        let plain = demand(calibration, self.features);
-        let familiar = domain::familiarity(&calibration.domain, self.class, self.text);
-        let shrunk = |chance: Chance| Chance::new(chance.get() * familiar);
-        ModelDemand { prompt, done: shrunk(plain.done), blind: shrunk(plain.blind), ..plain }
-    }
+/// What is said of one model, with how sure that is and how hard the request is for it.
+struct Told {
+    demand: ModelDemand,
+    confidence: f64,
+    difficulty: f64,
+}
 
-    fn confidence(&self, calibration: &ModelCalibration) -> f64 {
-        calibration.confidence * domain::familiarity(&calibration.domain, self.class, self.text)
+impl View<'_> {
+    /// By a model's own coefficients. How sure they are of success goes with how familiar the request is.
+    fn own(&self, calibration: &ModelCalibration) -> Told {
+        /// The spread of a belief about which nothing is known: that of chances that are all as likely.
+        const UNKNOWN: f64 = 0.289;
+        let plain = demand(calibration, self.features);
+        let familiar = domain::familiarity(&calibration.domain, self.class, self.reading);
+        let shrunk = |chance: Chance| Chance::new(chance.get() * familiar);
+        let confidence = calibration.confidence * familiar;
+        let (done, blind) = (shrunk(plain.done), shrunk(plain.blind));
+        let difficulty = hardness(&plain.thinking);
+        let demand = ModelDemand { done, blind, spread: UNKNOWN * (1.0 - confidence), ..plain };
+        Told { demand, confidence, difficulty }
     }
 }
 
-/// A thinking model's own thinking length is a free, honest label of difficulty: the usual thought, averaged
-/// over the models, on a scale of doublings on which a token is 0 and 2¹⁵ tokens are 1.
-fn difficulty(models: &BTreeMap<Arc<str>, ModelDemand>) -> Difficulty {
+/// A thinking model's own thinking length is a free, honest label of difficulty: the usual thought, on a scale of
+/// doublings on which a token is 0 and 2¹⁵ tokens are 1.
+fn hardness(thinking: &LogNormal) -> f64 {
     const DOUBLINGS: f64 = 15.0;
-    Difficulty::new(mean(models.values().map(|model| model.thinking.median().log2() / DOUBLINGS)))
+    (thinking.median().log2() / DOUBLINGS).clamp(0.0, 1.0)
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -143,6 +189,39 @@ mod tests {
         let stranger = &demand.models["stranger"];
         assert!((100.0..1000.0).contains(&stranger.thinking.median()), "{}", stranger.thinking.median());
         assert_eq!(stranger.prompt, Tokens(50));
+    }
+
+    /// What is said of a weak, a usual and a strong model of which only the ability is known.
+    fn by_ability(text: &str) -> Demand {
+        let abilities = [("weak", 0.4), ("usual", 0.6), ("strong", 0.8)];
+        let abilities = abilities.map(|(name, ability)| (Arc::from(name), Chance::new(ability))).into();
+        let prompts = ["weak", "usual", "strong", "silent"].map(|name| (Arc::from(name), Tokens(50))).into();
+        estimate(&request(text), &prompts, &Calibration { abilities, ..shipped().unwrap() })
+    }
+
+    #[test]
+    fn a_model_never_seen_is_told_by_its_ability_and_gains_more_where_others_fail() {
+        let chance = |demand: &Demand, name: &str| demand.models[name].done.get();
+        let hard = "A particle of mass m moves in the potential V(x) = kx^4/4. Using the Bohr-Sommerfeld \
+                    quantization condition, determine how the energy levels scale with n.\nA) n\nB) n^(4/3)\nC) \
+                    n^2\nD) n^(2/3)\nE) n^(1/2)\nF) n^3\nG) n^(3/4)\nH) n^(5/3)\nI) n^(1/3)\nJ) n^(3/2)";
+        for demand in [by_ability("What is the capital of France?"), by_ability(hard)] {
+            assert!(chance(&demand, "weak") < chance(&demand, "usual"));
+            assert!(chance(&demand, "usual") < chance(&demand, "strong"));
+            assert!((chance(&demand, "usual") - chance(&demand, "silent")).abs() < 1e-12);
+        }
+        assert!(
+            chance(&by_ability(hard), "usual")
+                < chance(&by_ability("What is the capital of France?"), "usual")
+        );
+    }
+
+    #[test]
+    fn strange_words_make_an_estimate_less_sure() {
+        let plain = by_ability("Which of the following is true of the demand for a good?");
+        let strange = by_ability("Qxv zrgh bnnt ploik wwqz, fjdks uuqop vbnxz?");
+        assert!(strange.confidence < plain.confidence);
+        assert!(strange.models["usual"].spread > plain.models["usual"].spread);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The text that is looked at, and the lexemes in it.
 
+use std::borrow::Cow;
+
 use crate::chat::{Message, Part, Request, Role};
 
 /// How much of a text's beginning, and of its end, is looked at: questions stand at one of the two.
@@ -7,13 +9,30 @@ const END_BYTES: usize = 8 * 1024;
 
 /// The last user message, without its middle where it is long.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct Text<'t> {
     /// What is looked at.
-    pub seen: String,
+    pub seen: Cow<'t, str>,
     /// Bytes of the whole message.
     pub bytes: usize,
     /// Bytes of the messages before it.
     pub context: usize,
+}
+
+/// A text taken apart, once for all that look at it.
+#[derive(Debug)]
+pub(super) struct Reading<'t> {
+    /// All of it.
+    pub seen: &'t str,
+    /// Bytes of the whole message.
+    pub bytes: usize,
+    /// Bytes of the messages before it.
+    pub context: usize,
+    /// Its lexemes, in order.
+    pub lexemes: Vec<Lexeme<'t>>,
+    /// What stands before the first of its options: all, where it has none.
+    pub asked: &'t str,
+    /// Lines that open like one of several options: `A)`, `b.`, `(C)`, `D:`, without that opening.
+    pub options: Vec<&'t str>,
 }
 
 /// A piece of text.
@@ -27,9 +46,9 @@ pub(super) enum Lexeme<'a> {
     Sign(char),
 }
 
-impl Text {
+impl<'t> Text<'t> {
     /// The text of a request.
-    pub(super) fn of(request: &Request) -> Text {
+    pub(super) fn of(request: &'t Request) -> Text<'t> {
         let asked = request.messages.iter().rposition(|message| message.role == Role::User);
         let asked = asked.unwrap_or(request.messages.len().saturating_sub(1));
         let context = request.messages.iter().take(asked).flat_map(parts).map(str::len).sum();
@@ -38,12 +57,15 @@ impl Text {
     }
 
     /// The text of a question alone.
-    pub(super) fn question(question: &str) -> Text {
+    pub(super) fn question(question: &'t str) -> Text<'t> {
         Text::from_parts(&[question], 0)
     }
 
-    fn from_parts(parts: &[&str], context: usize) -> Text {
+    fn from_parts(parts: &[&'t str], context: usize) -> Text<'t> {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        if let ([part], true) = (parts, bytes <= 2 * END_BYTES) {
+            return Text { seen: Cow::Borrowed(part), bytes, context };
+        }
         let mut seen = String::with_capacity(bytes.min(2 * END_BYTES + 1));
         if bytes <= 2 * END_BYTES {
             parts.iter().for_each(|part| seen.push_str(part));
@@ -58,13 +80,39 @@ impl Text {
             }
             ends.iter().rev().for_each(|end| seen.push_str(end));
         }
-        Text { seen, bytes, context }
+        Text { seen: Cow::Owned(seen), bytes, context }
     }
+}
 
-    /// The lexemes of what is looked at, in order.
-    pub(super) fn lexemes(&self) -> Lexemes<'_> {
-        Lexemes { rest: &self.seen }
+impl<'t> Reading<'t> {
+    /// Takes a text apart.
+    pub(super) fn of(text: &'t Text<'_>) -> Reading<'t> {
+        let seen: &str = &text.seen;
+        let mut lexemes = Vec::with_capacity(seen.len() / 4 + 8);
+        lexemes.extend(Lexemes { rest: seen });
+        let mut options = Vec::new();
+        let mut asked = seen;
+        let mut from = 0;
+        for line in seen.split('\n') {
+            if let Some(option) = option(line) {
+                if options.is_empty() {
+                    asked = &seen[..from];
+                }
+                options.push(option);
+            }
+            from += line.len() + 1;
+        }
+        Reading { seen, bytes: text.bytes, context: text.context, lexemes, asked, options }
     }
+}
+
+/// What an option says, where the line opens like one.
+fn option(line: &str) -> Option<&str> {
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix('(').unwrap_or(line);
+    let [letter, sign, ..] = line.as_bytes() else { return None };
+    let opens = matches!(letter.to_ascii_uppercase(), b'A'..=b'J') && matches!(sign, b')' | b'.' | b':');
+    opens.then(|| line[2..].trim_ascii())
 }
 
 fn parts(message: &Message) -> impl Iterator<Item = &str> {
@@ -83,30 +131,60 @@ fn tail(text: &str, bytes: usize) -> &str {
 }
 
 /// Splits a text into lexemes.
-pub(super) struct Lexemes<'a> {
+struct Lexemes<'a> {
     rest: &'a str,
 }
 
 impl<'a> Iterator for Lexemes<'a> {
     type Item = Lexeme<'a>;
 
+    /// What is ASCII, nearly everything in most texts, is told apart byte by byte.
     fn next(&mut self) -> Option<Lexeme<'a>> {
-        self.rest = self.rest.trim_start();
-        let first = self.rest.chars().next()?;
-        if first.is_ascii_digit() {
-            return Some(Lexeme::Number(self.take_while(|c| c.is_ascii_digit())));
+        let blank = self.rest.bytes().take_while(u8::is_ascii_whitespace).count();
+        self.rest = &self.rest[blank..];
+        match *self.rest.as_bytes().first()? {
+            b'0'..=b'9' => {
+                let end = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+                Some(Lexeme::Number(self.take(end)))
+            }
+            first if first.is_ascii_alphabetic() => Some(self.word()),
+            first if first.is_ascii() => {
+                self.rest = &self.rest[1..];
+                Some(Lexeme::Sign(char::from(first)))
+            }
+            _ => self.other(),
         }
-        if first.is_alphabetic() {
-            return Some(Lexeme::Word(self.take_while(|c| c.is_alphanumeric() || matches!(c, '\'' | '_'))));
-        }
-        self.rest = &self.rest[first.len_utf8()..];
-        Some(Lexeme::Sign(first))
     }
 }
 
 impl<'a> Lexemes<'a> {
-    fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
-        let end = self.rest.find(|c| !belongs(c)).unwrap_or(self.rest.len());
+    fn word(&mut self) -> Lexeme<'a> {
+        let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'_');
+        let mut end = self.rest.bytes().take_while(inside).count();
+        if self.rest.as_bytes().get(end).is_some_and(|byte| !byte.is_ascii()) {
+            end = self
+                .rest
+                .find(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '_'))
+                .unwrap_or(self.rest.len());
+        }
+        Lexeme::Word(self.take(end))
+    }
+
+    /// What begins beyond ASCII.
+    fn other(&mut self) -> Option<Lexeme<'a>> {
+        let first = self.rest.chars().next()?;
+        if first.is_whitespace() {
+            self.rest = self.rest.trim_start();
+            return self.next();
+        }
+        if first.is_alphabetic() {
+            return Some(self.word());
+        }
+        self.rest = &self.rest[first.len_utf8()..];
+        Some(Lexeme::Sign(first))
+    }
+
+    fn take(&mut self, end: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(end);
         self.rest = rest;
         taken
@@ -128,7 +206,7 @@ mod tests {
 
     #[test]
     fn words_numbers_and_signs_are_told_apart() {
-        let text = Text::question("What's 34*(5 - x1)?");
+        let text = Text::question("What's 34*(5 - x1)? élan\u{a0}né");
         use Lexeme::{Number, Sign, Word};
         let expected = [
             Word("What's"),
@@ -140,7 +218,17 @@ mod tests {
             Word("x1"),
             Sign(')'),
             Sign('?'),
+            Word("élan"),
+            Word("né"),
         ];
-        assert_eq!(text.lexemes().collect::<Vec<_>>(), expected);
+        assert_eq!(Reading::of(&text).lexemes, expected);
+    }
+
+    #[test]
+    fn options_are_the_lines_that_open_with_a_letter() {
+        let text = Text::question("Which gas?\n(A) helium\n b. neon\nC: \nDo not guess.");
+        let reading = Reading::of(&text);
+        assert_eq!(reading.options, ["helium", "neon", ""]);
+        assert_eq!(reading.asked, "Which gas?\n");
     }
 }

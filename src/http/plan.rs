@@ -15,7 +15,7 @@ use crate::plan::Refusal;
 use super::error::Problem;
 use super::openai::read;
 use super::router::Service;
-use super::{auth, body, chat};
+use super::{auth, body, surface};
 
 /// What a quote does not do, said with each.
 const NOTE: &str =

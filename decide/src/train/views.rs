@@ -1,0 +1,127 @@
+//! The two views of a question: its surface, and its words.
+
+use std::collections::HashMap;
+
+use stint::catalog::{Gram, Prior, SURFACE, TRAITS};
+use stint::estimate::prior::{self, RARITY_UNIT, Sight, Views};
+
+use super::principal::Targets;
+use super::wide::{Lane, Wide};
+use super::{Lessons, dense};
+
+/// Places for grams; where two want the same, the commoner has it.
+const PLACES: usize = 1 << 16;
+/// A gram is kept when this many texts have it.
+const TEXTS_LEAST: u32 = 2;
+/// The penalty on surface weights, in rows; their squares' scale is about theirs.
+const SURFACE_PENALTY: f64 = 60.0;
+
+/// A prior before its views are blended.
+pub(super) struct Core {
+    pub(super) prior: Prior,
+}
+
+impl Core {
+    /// Fits both views to these rows.
+    pub(super) fn fit(lessons: Lessons<'_>, train: &[usize], targets: &Targets, penalty: f32) -> Core {
+        let wanted: Vec<[f64; TRAITS]> = train.iter().map(|&row| *targets.of_row(row)).collect();
+        let mut prior = Prior { grams: table(lessons.sights, train), ..Prior::default() };
+        surface(&mut prior, lessons.sights, train, &wanted);
+        words(&mut prior, lessons.sights, train, &wanted, penalty);
+        Core { prior }
+    }
+
+    pub(super) fn views(&self, sight: &Sight) -> Views {
+        prior::views(&self.prior, sight)
+    }
+}
+
+/// Which grams there are, and how rare each is.
+fn table(sights: &[Sight], train: &[usize]) -> Vec<Gram> {
+    let mut texts: HashMap<u64, u32> = HashMap::new();
+    for &row in train {
+        let mut grams = sights[row].grams.clone();
+        grams.sort_unstable();
+        grams.dedup();
+        grams.into_iter().for_each(|gram| *texts.entry(gram).or_default() += 1);
+    }
+    let mut common: Vec<(u32, u64)> = texts
+        .into_iter()
+        .filter(|&(_, count)| count >= TEXTS_LEAST)
+        .map(|(gram, count)| (count, gram))
+        .collect();
+    common.sort_unstable_by(|a, b| b.cmp(a));
+    let mut places = vec![Gram::default(); PLACES];
+    let all = train.len() as f64;
+    for (count, gram) in common {
+        let (place, mark) = prior::place(gram, PLACES);
+        if places[place].rarity == 0 {
+            let rarity = prior::rarity(((1.0 + all) / (1.0 + f64::from(count))).ln() + 1.0);
+            places[place] = Gram { mark, rarity, ..Gram::default() };
+        }
+    }
+    places
+}
+
+fn surface(prior: &mut Prior, sights: &[Sight], train: &[usize], wanted: &[[f64; TRAITS]]) {
+    let count = train.len().max(1) as f64;
+    prior.usual = (0..SURFACE)
+        .map(|feature| {
+            let mean = train.iter().map(|&row| sights[row].surface[feature]).sum::<f64>() / count;
+            let square = train.iter().map(|&row| (sights[row].surface[feature] - mean).powi(2)).sum::<f64>();
+            let deviation = (square / count).sqrt();
+            // What never varied says nothing, however it is later.
+            (mean, if deviation > 1e-6 { deviation } else { 1e9 })
+        })
+        .collect();
+    let row = |&row: &usize| {
+        let pairs = sights[row].surface.iter().zip(&prior.usual);
+        let plain: Vec<f64> = pairs.map(|(&value, &usual)| prior::deviation(value, usual)).collect();
+        let squares: Vec<f64> = plain.iter().map(|value| value * value).collect();
+        [plain, squares].concat()
+    };
+    let rows: Vec<Vec<f64>> = train.iter().map(row).collect();
+    prior.surface = dense(&rows, wanted, SURFACE_PENALTY);
+}
+
+fn words(prior: &mut Prior, sights: &[Sight], train: &[usize], wanted: &[[f64; TRAITS]], penalty: f32) {
+    let rows = train.iter().map(|&row| scaled(&prior.grams, &sights[row])).collect();
+    #[expect(clippy::cast_possible_truncation, reason = "targets need no more digits")]
+    let targets: Vec<Lane> = wanted.iter().map(|lane| lane.map(|value| value as f32)).collect();
+    let mut weights = Wide { rows, columns: prior.grams.len() }.ridge(&targets, penalty);
+    // A gram's value is its rarity; the table holds both times one another.
+    for (lane, gram) in weights.iter_mut().zip(&prior.grams) {
+        let rarity = f32::from(gram.rarity) / rarity_unit();
+        lane.iter_mut().for_each(|weight| *weight *= rarity);
+    }
+    for trait_ in 0..TRAITS {
+        let most = weights.iter().fold(1e-9_f32, |most, lane| most.max(lane[trait_].abs()));
+        prior.scales[trait_] = f64::from(most) / 127.0;
+        for (gram, lane) in prior.grams.iter_mut().zip(&weights) {
+            #[expect(clippy::cast_possible_truncation, reason = "within 127 by the scale")]
+            let small = (lane[trait_] / most * 127.0).round() as i8;
+            gram.weights[trait_] = small;
+        }
+    }
+}
+
+/// A text's known grams as a row of length 1.
+fn scaled(grams: &[Gram], sight: &Sight) -> Vec<(u32, f32)> {
+    let known = sight.grams.iter().filter_map(|&gram| {
+        let (place, mark) = prior::place(gram, grams.len());
+        let kept = grams[place];
+        let column = u32::try_from(place).unwrap_or(0);
+        (kept.rarity > 0 && kept.mark == mark).then(|| (column, f32::from(kept.rarity) / rarity_unit()))
+    });
+    let mut row: Vec<(u32, f32)> = known.collect();
+    row.sort_unstable_by_key(|&(column, _)| column);
+    row.dedup_by_key(|&mut (column, _)| column);
+    let length = row.iter().map(|(_, value)| value * value).sum::<f32>().sqrt().max(1e-9);
+    row.iter_mut().for_each(|(_, value)| *value /= length);
+    row
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a power of two")]
+fn rarity_unit() -> f32 {
+    RARITY_UNIT as f32
+}

@@ -1,0 +1,112 @@
+//! What is said of models that have no coefficients of their own: by the traits that many models' answers to many
+//! questions gave words and signs, and by how able the model is.
+//!
+//! A model that the prior knows by name is told by its own loadings. Any other is told by its ability, the share
+//! of MMLU-Pro's questions that it gets right, which puts it on the line through the models that are known: a
+//! stronger one has a sensible success, and a sensible gain over a weaker, from its first request on.
+
+use crate::catalog::{Calibration, Loadings, LogNormal, ModelDemand, TaskClass};
+use crate::units::{Chance, Tokens};
+
+use super::ability;
+use super::prior::{self, Traits};
+use super::{LENGTH_MAX, Told, View, demand, hardness, logistic};
+
+/// By how much the logit of success is higher on a free question than on one of MMLU-Pro's, which are hard and
+/// have ten options. On GSM8K it is 0.9 for Mixtral 8x7B and 1.2 for GPT-4, against MMLU-Pro.
+const EASIER: f64 = 1.0;
+
+/// A request as models are told about it that were never measured here.
+pub(super) struct Stranger<'a> {
+    calibration: &'a Calibration,
+    /// What the old judgement says, for all that the prior cannot tell.
+    usual: ModelDemand,
+    usual_confidence: f64,
+    traits: Option<Traits>,
+    easier: f64,
+    /// By how much a thought raises the logit of success.
+    thought: f64,
+}
+
+impl<'a> Stranger<'a> {
+    pub(super) fn of(calibration: &'a Calibration, view: &View<'_>) -> Stranger<'a> {
+        let general = &calibration.general;
+        let known = !general.surface.is_empty() && !general.grams.is_empty();
+        let traits = known.then(|| prior::read(general, view.reading).mixed(general));
+        Stranger {
+            calibration,
+            usual: demand(&calibration.prior, view.features),
+            usual_confidence: calibration.prior.confidence,
+            traits,
+            easier: if view.reading.options.len() >= 3 { 0.0 } else { EASIER },
+            thought: thought(view.class),
+        }
+    }
+
+    pub(super) fn told(&self, name: &str) -> Told {
+        let Some(traits) = &self.traits else {
+            let difficulty = hardness(&self.usual.thinking);
+            return Told { demand: self.usual.clone(), confidence: self.usual_confidence, difficulty };
+        };
+        let known = self.calibration.general.models.get(name);
+        let loadings = known.copied().unwrap_or_else(|| self.guessed(name));
+        let logit = loadings.logit(&traits.values) + self.easier;
+        let sure = Sureness::of(known.is_some(), traits.familiarity);
+        let half = self.calibration.general.curve.at_half.logit(&traits.values) + self.easier;
+        Told {
+            demand: self.demand(logit, &loadings, traits, sure.spread),
+            confidence: sure.confidence,
+            difficulty: 1.0 - logistic(half),
+        }
+    }
+
+    /// What a model's ability says of it.
+    fn guessed(&self, name: &str) -> Loadings {
+        let ability = self.calibration.abilities.get(name).map_or(ability::USUAL, |ability| ability.get());
+        let ability = ability.clamp(0.02, 0.98);
+        self.calibration.general.curve.at((ability / (1.0 - ability)).ln())
+    }
+
+    fn demand(&self, logit: f64, loadings: &Loadings, traits: &Traits, spread: f64) -> ModelDemand {
+        let longer = loadings.mu(&traits.values) - loadings.length;
+        let thinking = LogNormal {
+            mu: (self.usual.thinking.mu + longer).clamp(0.0, LENGTH_MAX.ln()),
+            sigma: self.usual.thinking.sigma,
+        };
+        ModelDemand {
+            thinking,
+            solution: Tokens::round(self.usual.solution.as_f64() * longer.exp()),
+            done: Chance::new(logistic(logit)),
+            blind: Chance::new(logistic(logit - self.thought)),
+            spread,
+            ..self.usual.clone()
+        }
+    }
+}
+
+/// How far a guess is trusted.
+struct Sureness {
+    confidence: f64,
+    spread: f64,
+}
+
+impl Sureness {
+    /// Judgements: a model that was measured is told better than one of which an ability is claimed, and both the
+    /// worse the fewer of the words are known. Beyond what it was fitted on a prior is sure of little.
+    fn of(measured: bool, familiarity: f64) -> Sureness {
+        let (confidence, spread) = if measured { (0.5, 0.1) } else { (0.25, 0.15) };
+        let strange = 1.0 - familiarity.clamp(0.0, 1.0);
+        Sureness { confidence: confidence * (1.0 - 0.8 * strange), spread: spread + 0.12 * strange }
+    }
+}
+
+/// By how much a thought raises the logit of success, by kind of work. A judgement: most in mathematics and
+/// programs, least in talk, as Sprague and others found (arXiv 2409.12183).
+fn thought(class: TaskClass) -> f64 {
+    match class {
+        TaskClass::Math | TaskClass::Code => 1.8,
+        TaskClass::Agentic => 1.4,
+        TaskClass::MultipleChoice => 1.2,
+        TaskClass::Chat | TaskClass::Extraction => 1.0,
+    }
+}

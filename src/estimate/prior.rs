@@ -1,0 +1,92 @@
+//! Reads a question's traits out of its text with the shipped prior.
+
+use crate::catalog::{Prior, SURFACE, TRAITS};
+
+use super::text::{Reading, Text};
+use super::{grams, surface};
+
+use super::grams::Said;
+
+pub use super::grams::{RARITY_UNIT, place, rarity};
+
+/// What a fit sees of a text: exactly what is seen at run time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sight {
+    /// Its surface features.
+    pub surface: [f64; SURFACE],
+    /// The hashes of its lexemes and of pairs of neighbours, repetitions too.
+    pub grams: Vec<u64>,
+}
+
+/// What a question is like, as far as its text tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Traits {
+    /// Each trait.
+    pub values: [f64; TRAITS],
+    /// The share of its words that are known.
+    pub familiarity: f64,
+}
+
+/// The two readings of a question before they are mixed.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Views {
+    /// By what can be counted.
+    pub surface: [f64; TRAITS],
+    /// By its words.
+    pub grams: [f64; TRAITS],
+    /// The share of its words that are known.
+    pub familiarity: f64,
+}
+
+/// What a fit sees of a question.
+pub fn sight(question: &str) -> Sight {
+    let text = Text::question(question);
+    let reading = Reading::of(&text);
+    let mut all = Vec::new();
+    grams::each(&reading, |gram| all.push(gram));
+    Sight { surface: surface::of(&reading), grams: all }
+}
+
+/// Both readings of a question.
+pub fn views(prior: &Prior, sight: &Sight) -> Views {
+    let said = grams::said(prior, |add| sight.grams.iter().for_each(|&gram| add(gram)));
+    viewed(prior, &sight.surface, &said)
+}
+
+/// Both readings of a text.
+pub(super) fn read(prior: &Prior, reading: &Reading<'_>) -> Views {
+    let said = grams::said(prior, |add| grams::each(reading, add));
+    viewed(prior, &surface::of(reading), &said)
+}
+
+fn viewed(prior: &Prior, surface: &[f64; SURFACE], said: &Said) -> Views {
+    let mut seen = [0.0; TRAITS];
+    let mut add = |weights: &[f64; TRAITS], value: f64| {
+        seen.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += value * weight);
+    };
+    let (plain, squares) = prior.surface.split_at(prior.surface.len() / 2);
+    for (((value, usual), plain), square) in surface.iter().zip(&prior.usual).zip(plain).zip(squares) {
+        let deviation = deviation(*value, *usual);
+        add(plain, deviation);
+        add(square, deviation * deviation);
+    }
+    Views { surface: seen, grams: said.traits, familiarity: said.familiarity }
+}
+
+/// How far a surface feature is from what is usual, within bounds: what is stranger than anything that was fitted
+/// on says no more than that.
+pub fn deviation(value: f64, (usual, deviation): (f64, f64)) -> f64 {
+    ((value - usual) / deviation).clamp(-3.0, 3.0)
+}
+
+impl Views {
+    /// Mixes the two, the words the more the better they are known.
+    pub fn mixed(&self, prior: &Prior) -> Traits {
+        let at = |(none, more): (f64, f64)| none + more * self.familiarity;
+        let values = std::array::from_fn(|i| {
+            let blend = &prior.blends[i];
+            at(blend.level) + at(blend.surface) * self.surface[i] + at(blend.grams) * self.grams[i]
+        });
+        Traits { values, familiarity: self.familiarity }
+    }
+}
