@@ -15,6 +15,7 @@ mod fields;
 mod headers;
 mod openai;
 mod pages;
+mod plan;
 mod repeat;
 mod requests;
 mod router;

@@ -75,11 +75,11 @@ impl<'a> Budgets<'a> {
         if terms.class == Class::Effort {
             levels.iter().for_each(|level| self.add(level.usual, terms));
         }
-        let below = half.powf(1.5);
+        let below = half * half.sqrt();
         let usual = [1.0, half, half.powi(2), half.powi(3), half.powi(4), half.powi(5)];
         let less = [below.powi(2), below, 4.0 * below.powi(2), 16.0 * below.powi(2)];
-        usual.iter().for_each(|times| self.add(Tokens::round((median * times).ceil()), terms));
-        less.iter().for_each(|part| self.add(Tokens::round((median / part).ceil()), terms));
+        usual.iter().for_each(|times| self.add(Tokens::round(median * times), terms));
+        less.iter().for_each(|part| self.add(Tokens::round(median / part), terms));
         self.each[..self.count].sort_unstable();
     }
 

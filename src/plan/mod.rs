@@ -23,13 +23,13 @@ mod why;
 
 use crate::catalog::{Allowance, Demand, Market, Model, Needs, Plan, Route};
 use crate::chat::Budget;
-use crate::units::{Chance, Dice, Tokens};
+use crate::units::{Chance, Tokens};
 
 pub use quote::{Quote, quote};
 pub use refusal::Refusal;
 
 use board::{Board, Candidate};
-use explore::Stand;
+use explore::{Lot, Stand};
 use frontier::{Aim, Cell, Scratch, sorted};
 use offer::offer;
 use why::{Found, Reason};
@@ -119,53 +119,53 @@ fn nearer(nearest: &mut Option<Refusal>, refusal: Refusal) {
     }
 }
 
-/// The best candidate, by worth or by a draw, and those that stand by. Nothing, where there is no candidate.
+/// The best candidate, by worth or by a draw, and the best of the models next to it. Nothing, where there is no candidate.
 fn take<'a>(ask: &Ask, board: &Board<'a>) -> Option<Taken<'a>> {
-    let (aim, all) = (Aim::of(ask), &board.candidates);
+    let aim = Aim::of(ask);
     let mut scratch = Scratch::default();
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    if aim.floor.is_some() {
-        sorted(all, &mut order);
-    }
     let mut stands = explore::stands(board, &aim);
+    let Lot { uncapped, drawn } = explore::lot(ask, board, &mut stands, &aim);
+    let (best, cell) = match drawn {
+        Some(drawn) => (stands.get(drawn)?.best, Cell::WHOLE),
+        None => chosen(board, &stands, &aim, &mut scratch)?,
+    };
+    let first = best.serving;
     let mut ranked = Vec::with_capacity(1 + FALLBACKS_MAX);
-    let explore = ask.explore.map(|explore| (explore.floor.get(), Dice::new(explore.seed)));
-    let uncapped = explore.is_some_and(|(_, mut dice)| explore::is_uncapped(ask, &mut dice));
-    let drawn = explore.filter(|(floor, _)| *floor > 0.0 && stands.len() > 1).map(|(floor, mut dice)| {
-        dice.bits();
-        explore::draw(board, &mut stands, &aim, floor, &mut dice)
-    });
-    if let Some(drawn) = drawn {
-        let best = stands[drawn].best;
-        order.retain(|&at| all[at].serving != best.serving);
-        ranked.push((best, Cell::WHOLE));
+    ranked.push(best);
+    while let (true, Some(next)) = (ranked.len() <= FALLBACKS_MAX, next(&stands, &ranked, &aim)) {
+        ranked.push(next);
     }
-    while let (true, Some(choice)) =
-        (ranked.len() <= FALLBACKS_MAX, scratch.choose(all, &order, &aim, Cell::WHOLE))
-    {
-        let best = all[choice.at];
-        order.retain(|&at| all[at].serving != best.serving);
-        ranked.push((best, choice.cell));
-    }
-    let first = ranked.first()?.0.serving;
-    let mut ranked: Vec<(Candidate, Reason)> = ranked
-        .into_iter()
-        .map(|best| refine::refined(ask, board, best, &aim, &mut scratch))
-        .map(|best| (best, board.reason(&best)))
-        .collect();
+    ranked[0] = refine::refined(ask, board, (best, cell), &aim, &mut scratch);
+    let mut ranked: Vec<(Candidate, Reason)> =
+        ranked.into_iter().map(|best| (best, board.reason(&best))).collect();
     if let Some(longest) = uncapped.then(|| board.longest(ask, first)).flatten() {
         ranked[0] = (longest, Reason::Uncapped);
     }
-    let mut propensity = 1.0;
-    for stand in &mut stands {
-        let is_first = stand.best.serving == first;
-        if drawn.is_none() {
-            stand.propensity = if is_first { 1.0 } else { 0.0 };
-        }
-        if is_first {
-            (stand.best, propensity) = (ranked[0].0, stand.propensity);
-        }
+    let stand = stands.iter_mut().find(|stand| stand.best.serving == first)?;
+    stand.best = ranked[0].0;
+    if drawn.is_none() {
+        stand.propensity = 1.0;
     }
-    let found = if drawn.is_some() { Found::Drawn } else { Found::Valued };
+    let (propensity, found) = (stand.propensity, if drawn.is_some() { Found::Drawn } else { Found::Valued });
     Some(Taken { ranked, stands, found, propensity })
+}
+
+/// The best of all, by worth.
+fn chosen(board: &Board, stands: &[Stand], aim: &Aim, scratch: &mut Scratch) -> Option<(Candidate, Cell)> {
+    if aim.floor.is_none() {
+        let best = aim.best(stands.iter().map(|stand| (stand.best.success, stand.best.burden)))?;
+        return Some((stands[best].best, Cell::WHOLE));
+    }
+    let mut order: Vec<usize> = (0..board.candidates.len()).collect();
+    sorted(&board.candidates, &mut order);
+    let choice = scratch.choose(&board.candidates, &order, aim, Cell::WHOLE)?;
+    Some((board.candidates[choice.at], choice.cell))
+}
+
+/// The best of the models that are not ranked yet.
+fn next(stands: &[Stand], ranked: &[Candidate], aim: &Aim) -> Option<Candidate> {
+    let is_left = |stand: &&Stand| ranked.iter().all(|one| one.serving != stand.best.serving);
+    let best =
+        aim.best(stands.iter().filter(is_left).map(|stand| (stand.best.success, stand.best.burden)))?;
+    stands.iter().filter(is_left).nth(best).map(|stand| stand.best)
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::catalog::{Contender, Offer};
 
 use super::board::Board;
+use super::frontier::Aim;
 use super::offer::{contender, offer};
-use super::{Ask, Refusal, nearer, take, why};
+use super::{Ask, Refusal, explore, nearer, take, why};
 
 /// Every offer for a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,13 +29,13 @@ pub struct Quote {
 /// # Errors
 /// As [`plan`](super::plan).
 pub fn quote(ask: &Ask) -> Result<Quote, Refusal> {
-    let ask = &Ask { explore: None, ..*ask };
+    let (explore, ask) = (ask.explore, &Ask { explore: None, ..*ask });
     let (mut nearest, mut refused) = (None, Vec::new());
     let board = Board::of(ask, |model, refusal| {
         refused.push((model.name.clone(), refusal.clone()));
         nearer(&mut nearest, refusal);
     });
-    let taken = take(ask, &board).ok_or_else(|| nearest.unwrap_or(Refusal::Unhealthy))?;
+    let mut taken = take(ask, &board).ok_or_else(|| nearest.unwrap_or(Refusal::Unhealthy))?;
     let priced = board.candidates.iter();
     let mut offers: Vec<Offer> =
         priced.map(|candidate| offer(ask, &board, candidate, board.reason(candidate))).collect();
@@ -43,6 +44,10 @@ pub fn quote(ask: &Ask) -> Result<Quote, Refusal> {
     let next = taken.ranked.get(1).map(|(next, reason)| offer(ask, &board, next, *reason));
     let why = why::why(ask, (&best_offer, *reason), taken.found, next.as_ref());
     let chosen = place(&mut offers, best_offer);
+    if explore.is_some_and(|explore| explore.floor.get() > 0.0) {
+        // The chances that a request would have, though none is drawn here.
+        explore::lot(&Ask { explore, ..*ask }, &board, &mut taken.stands, &Aim::of(ask));
+    }
     let contenders = taken.stands.iter().map(|stand| contender(ask, &board, stand)).collect();
     Ok(Quote { offers, chosen, contenders, refused, why })
 }

@@ -8,6 +8,9 @@ use super::{Ask, Refusal};
 /// The stop or discarded token that a call may be billed for beyond its limit.
 const STOP: Tokens = Tokens(1);
 
+/// What a model without a price costs, where no money is limited.
+static FREE: Tariff = Tariff::FREE;
+
 /// What a model lacks that calls tools, but none where its thoughts are held.
 const HELD_TOOLS: &str = "tools while its thinking is held";
 
@@ -21,7 +24,7 @@ pub(super) struct Terms<'a> {
     pub class: Class,
     /// How an answer is asked for after a thought that was stopped, where that can be.
     pub resume: Option<Class>,
-    tariff: Tariff,
+    tariff: &'a Tariff,
     choices: u32,
     /// True where a text is to go on, without template or thought.
     raw: bool,
@@ -31,6 +34,8 @@ pub(super) struct Terms<'a> {
     cached: Tokens,
     /// What tokens are expected to cost.
     dollars: PerToken,
+    /// How long a thought is, on average.
+    mean: f64,
 }
 
 /// List prices in dollars.
@@ -81,7 +86,7 @@ impl<'a> Terms<'a> {
         if !conditions.healthy {
             return Err(Refusal::Unhealthy);
         }
-        let tariff = model.tariff.unwrap_or(Tariff::FREE);
+        let tariff = model.tariff.as_ref().unwrap_or(&FREE);
         let list = tariff.list(demand.prompt);
         let sticky = ask.sticky.filter(|sticky| *sticky.model == *model.name);
         Ok(Terms {
@@ -100,6 +105,7 @@ impl<'a> Terms<'a> {
                 output: list.output.dollars_per_token(),
                 saved: tariff.saved_by_cache(demand.prompt),
             },
+            mean: demand.thinking.mean(),
         })
     }
 
@@ -180,7 +186,7 @@ impl<'a> Terms<'a> {
     pub(super) fn expected(&self, t: Tokens, s: Tokens) -> Expected {
         let solution = self.demand.solution.min(s).as_f64();
         let cut = self.cut(t, solution);
-        let held = self.demand.thinking.held(t.as_f64());
+        let held = self.demand.thinking.held(t.as_f64(), self.mean);
         let share = if self.thinks() { 1.0 - held.finished } else { 0.0 };
         let (prompt, cached) = (self.demand.prompt.as_f64(), self.cached.as_f64());
         let read = prompt + share * cut.read;
@@ -238,5 +244,5 @@ impl<'a> Terms<'a> {
 
 /// Success to a ten-thousandth: finer differences are noise, and should not buy tokens.
 pub(super) fn rounded(success: f64) -> f64 {
-    (success * 1e4).round() / 1e4
+    Tokens::round(success * 1e4).as_f64() / 1e4
 }

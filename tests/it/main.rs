@@ -30,6 +30,7 @@ mod outage;
 mod overload;
 mod probe;
 mod providers;
+mod quotes;
 mod replicas;
 mod reserving;
 mod resilience;
