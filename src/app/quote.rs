@@ -105,13 +105,11 @@ async fn ask(base: &str, options: &Options) -> Result<Value, NoQuote> {
         request = request.bearer_auth(key);
     }
     let answer = request.send().await.map_err(silent)?;
-    let status = answer.status();
     let text = answer.text().await.map_err(silent)?;
-    if status == reqwest::StatusCode::UNAUTHORIZED {
-        return Err(NoQuote::Key);
-    }
     let answer: Value = serde_json::from_str(&text).map_err(|_| NoQuote::Nonsense(base.to_owned()))?;
-    match answer["error"]["message"].as_str() {
+    let error = &answer["error"];
+    match error["message"].as_str() {
+        Some(_) if error["code"] == "invalid_api_key" => Err(NoQuote::Key),
         Some(message) => Err(NoQuote::Refused(message.to_owned())),
         None => Ok(answer),
     }

@@ -22,6 +22,8 @@ pub(super) struct Serving<'a> {
     pub bounds: Bounds<'a>,
     pub budgets: Budgets<'a>,
     pub purse: Purse<'a>,
+    /// True where even the longest thought with the longest answer can be reserved, once.
+    roomy: bool,
 }
 
 /// One way to serve, priced.
@@ -55,13 +57,18 @@ impl<'a> Serving<'a> {
         let bounds = Bounds::of(ask, &terms)?;
         let purse = Purse::whole(ask, &model.name);
         let budgets = Budgets::of(ask, &terms, &bounds, &purse)?;
-        Ok(Serving { terms, bounds, budgets, purse })
+        let (longest, answer) = (budgets.ceiling.most, bounds.solution(&terms, Tokens::ZERO));
+        let roomy = purse.is_bottomless() || purse.holds(terms.worst(longest, answer));
+        Ok(Serving { terms, bounds, budgets, purse, roomy })
     }
 
     /// One answer under a thinking budget, where that can be reserved.
     pub(super) fn single(&self, ask: &Ask, serving: usize, thinking: Tokens) -> Option<Candidate> {
-        let solution = budgets::solution(&self.terms, &self.bounds, &self.purse, thinking);
-        if !self.holds(thinking, solution, 1) {
+        let solution = match self.roomy {
+            true => self.bounds.solution(&self.terms, thinking),
+            false => budgets::solution(&self.terms, &self.bounds, &self.purse, thinking),
+        };
+        if !self.roomy && !self.holds(thinking, solution, 1) {
             return None;
         }
         let Expected { success, dollars, seconds } = self.terms.expected(thinking, solution);

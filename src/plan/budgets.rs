@@ -95,9 +95,6 @@ impl<'a> Budgets<'a> {
 /// The answer's budget beside a thinking budget of `t`: as much as there is room and money for.
 pub(super) fn solution(terms: &Terms, bounds: &Bounds, purse: &Purse, t: Tokens) -> Tokens {
     let most = bounds.solution(terms, t);
-    if purse.is_bottomless() {
-        return most;
-    }
     largest(bounds.kept.min(most), most, |s| purse.holds(terms.worst(t, s)))
 }
 

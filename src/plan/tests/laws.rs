@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::catalog::Conditions;
+use crate::catalog::{Compare, Conditions, Scatter, Vote};
 use crate::units::Preference;
 
 prop_compose! {
@@ -71,6 +71,8 @@ prop_compose! {
         budget in any_budget(), money in prop::option::of(0..500_000_000u64),
         thinking in prop::option::of(0..10_000u64), worth in 0..1_000_000_000u64, second in 0..10_000_000u64,
         floor in 0.0..1.0f64, shadow_price in 0.0..20.0f64, choices in 1..4u32,
+        (samples, alike, cascade) in (prop::option::of(2..8u32), 0.0..=1.0f64, any::<bool>()),
+        sticky in prop::option::weighted(0.3, (prop::bool::ANY, 0..5_000u64, any::<bool>())),
     ) -> World {
         let mut world = world();
         world.models.clear();
@@ -87,6 +89,11 @@ prop_compose! {
         world.allowance.purse.thinking = thinking.and_then(thinking_left);
         (world.route.worth, world.route.second) = (Money(worth), Money(second));
         world.route.success_floor = Chance::new(floor);
+        let scatter = Scatter { wrong: 4, alike: Chance::new(alike) };
+        world.route.vote = samples.map(|samples| Vote::new(samples, Compare::Number, scatter));
+        world.route.cascade = cascade;
+        let first = |first| if first { "model-0" } else { "model-1" };
+        world.sticky = sticky.map(|(at, cached, evidence)| (first(at), cached, evidence));
         World { budget, choices, ..world }
     }
 }
