@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use decide::{plot, routing};
+use decide::{online, plot, routing};
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures how Stint decides, and trains the prior that ships with it")]
@@ -22,6 +22,10 @@ enum Part {
     All(Folders),
     /// Routing between models, and difficulty, on old answers.
     Routing(Folders),
+    /// Learning from one answer at a time, against other policies.
+    Online(Folders),
+    /// Holding a budget.
+    Pacing(Folders),
 }
 
 #[derive(Debug, Args)]
@@ -36,7 +40,10 @@ struct Folders {
 
 fn main() -> ExitCode {
     let done = match Command::parse().part {
-        Part::All(folders) | Part::Routing(folders) => routed(&folders),
+        Part::All(folders) => routed(&folders).and_then(|()| learned(&folders, true, true)),
+        Part::Routing(folders) => routed(&folders),
+        Part::Online(folders) => learned(&folders, true, false),
+        Part::Pacing(folders) => learned(&folders, false, true),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -52,6 +59,25 @@ fn routed(folders: &Folders) -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(&folders.results)?;
     std::fs::write(folders.results.join("routing.md"), report.to_string())?;
     report.curves.iter().try_for_each(|figure| drawn(&folders.results, figure))
+}
+
+fn learned(folders: &Folders, online: bool, pacing: bool) -> Result<(), Box<dyn Error>> {
+    let arenas = online::arenas(&folders.data)?;
+    let written = |name: &str, report: online::Report| -> Result<(), Box<dyn Error>> {
+        std::fs::create_dir_all(&folders.results)?;
+        std::fs::write(folders.results.join(name), report.text)?;
+        let pictures = report.pictures.into_iter();
+        Ok(pictures
+            .map(|(file, svg)| std::fs::write(folders.results.join(file), svg))
+            .collect::<Result<_, _>>()?)
+    };
+    if online {
+        written("online.md", online::online(&arenas))?;
+    }
+    if pacing {
+        written("pacing.md", online::pacing(&arenas))?;
+    }
+    Ok(())
 }
 
 fn drawn(folder: &Path, figure: &routing::Figure) -> Result<(), Box<dyn Error>> {
