@@ -9,6 +9,7 @@ pub mod bootstrap;
 pub mod data;
 pub mod folds;
 pub mod measure;
+pub mod online;
 pub mod plot;
 pub mod prior_report;
 pub mod ridge;

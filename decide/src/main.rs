@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use decide::routing::own::Own;
-use decide::{plot, prior_report, routing};
+use decide::{online, plot, prior_report, routing};
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures how Stint decides, and trains the prior that ships with it")]
@@ -25,6 +25,10 @@ enum Part {
     Routing(Folders),
     /// Fits the prior that ships, and writes it with its report.
     Train(Training),
+    /// Learning from one answer at a time, against other policies.
+    Online(Folders),
+    /// Holding a budget.
+    Pacing(Folders),
 }
 
 #[derive(Debug, Args)]
@@ -49,7 +53,10 @@ struct Training {
 
 fn main() -> ExitCode {
     let done = match Command::parse().part {
-        Part::All(folders) | Part::Routing(folders) => routed(&folders),
+        Part::All(folders) => routed(&folders).and_then(|()| learned(&folders, true, true)),
+        Part::Routing(folders) => routed(&folders),
+        Part::Online(folders) => learned(&folders, true, false),
+        Part::Pacing(folders) => learned(&folders, false, true),
         Part::Train(training) => trained(&training),
     };
     match done {
@@ -72,6 +79,25 @@ fn trained(training: &Training) -> Result<(), Box<dyn Error>> {
     let (prior, report) = prior_report::make(&training.data)?;
     std::fs::write(training.out.join("prior.bin"), prior)?;
     Ok(std::fs::write(training.out.join("prior.md"), report)?)
+}
+
+fn learned(folders: &Folders, online: bool, pacing: bool) -> Result<(), Box<dyn Error>> {
+    let arenas = online::arenas(&folders.data)?;
+    let written = |name: &str, report: online::Report| -> Result<(), Box<dyn Error>> {
+        std::fs::create_dir_all(&folders.results)?;
+        std::fs::write(folders.results.join(name), report.text)?;
+        let pictures = report.pictures.into_iter();
+        Ok(pictures
+            .map(|(file, svg)| std::fs::write(folders.results.join(file), svg))
+            .collect::<Result<_, _>>()?)
+    };
+    if online {
+        written("online.md", online::online(&arenas))?;
+    }
+    if pacing {
+        written("pacing.md", online::pacing(&arenas))?;
+    }
+    Ok(())
 }
 
 fn drawn(folder: &Path, figure: &routing::Figure) -> Result<(), Box<dyn Error>> {

@@ -34,12 +34,32 @@ pub enum Line {
 impl Line {
     /// The line of a story; its verdicts have lines of their own.
     pub fn of_story(story: &Story) -> Line {
-        let (decision, outcome) = (Box::new(story.decision.clone()), Box::new(story.outcome.clone()));
+        let decision = Decision { why: String::new(), ..story.decision.clone() };
+        let (decision, outcome) = (Box::new(decision), Box::new(story.outcome.clone()));
         Line::Decision { version: VERSION, decision, outcome }
     }
 
     /// The line of a verdict.
     pub fn of_verdict(verdict: Verdict) -> Line {
         Line::Verdict { version: VERSION, verdict }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::conformance::story;
+
+    #[test]
+    fn a_line_tells_of_a_story_but_not_whose_it_is_nor_what_limits_were_near() {
+        let mut story = story(1_000);
+        story.decision.why = "limited by what key money day of user bob has left".into();
+        let text = serde_json::to_string(&Line::of_story(&story)).unwrap();
+        assert!(!text.contains("bob") && !text.contains("acme"), "{text}");
+        let Line::Decision { version: VERSION, decision, outcome } = serde_json::from_str(&text).unwrap()
+        else {
+            panic!("{text}")
+        };
+        assert_eq!((&decision.candidates, *outcome), (&story.decision.candidates, story.outcome));
     }
 }

@@ -1,13 +1,16 @@
 //! The worth of success that makes a route reach a stated mean success at the least cost: pacing's mirror image.
+//!
+//! Where a budget is stated, the dual multiplies cost; where a success is, it multiplies what success is worth. The
+//! plan's own maximum then reaches the target at the least cost, as it reaches the most success for a budget.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Chance;
 
-/// How a route keeps to its target: `factor` multiplies what success is worth.
+/// How a route keeps to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Aim {
-    /// The average success.
+    /// The average success, to be shown; none yet where negative.
     success: f64,
     /// The logarithm of the factor.
     exponent: f64,
@@ -17,8 +20,8 @@ pub struct Aim {
 const AVERAGE: f64 = 0.99;
 /// By how much the exponent rises for a request that falls short by all of success.
 const STEP: f64 = 0.1;
-/// How far the factor goes, down and up: e to this power.
-const EXPONENT_MAX: f64 = 10.0;
+/// How far the factor goes, down and up, as a power of e. It is also what keeps a target out of reach from winding up.
+const EXPONENT_MAX: f64 = 7.0;
 
 impl Default for Aim {
     /// At the route's own worth.
@@ -28,16 +31,21 @@ impl Default for Aim {
 }
 
 impl Aim {
-    /// A request came out so: judged, or else as it was predicted.
+    /// A request came out so: as it was judged, or else as it was predicted.
     pub fn settle(&mut self, success: Chance, target: Chance) {
         let keep = if self.success < 0.0 { 0.0 } else { AVERAGE };
         self.success = keep * self.success + (1.0 - keep) * success.get();
-        let short = target.get() - self.success;
-        self.exponent = (self.exponent + STEP * short).clamp(-EXPONENT_MAX, EXPONENT_MAX);
+        self.exponent =
+            (self.exponent + STEP * (target.get() - success.get())).clamp(-EXPONENT_MAX, EXPONENT_MAX);
     }
 
-    /// What success is worth now, as a multiple of the route's worth.
+    /// What success is worth now, as a multiple of the route's own worth.
     pub fn factor(&self) -> f64 {
         self.exponent.exp()
+    }
+
+    /// The success reached of late; nothing before the first request.
+    pub fn reached(&self) -> Option<Chance> {
+        (self.success >= 0.0).then(|| Chance::new(self.success))
     }
 }

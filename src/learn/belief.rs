@@ -19,6 +19,8 @@ const VARIANCE_MAX: f64 = 0.25;
 /// The correction's posterior mean and covariance.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Belief {
+    /// How many outcomes it stands on, the prior's among them.
+    pub outcomes: f64,
     mean: Row,
     covariance: Matrix<COUNT>,
 }
@@ -60,9 +62,10 @@ impl Belief {
             (precision[i][j], precision[j][i]) = (sum, sum);
         }
         (0..COUNT).for_each(|i| precision[i][i] += prior);
+        let outcomes = precision[0][0] * VARIANCE_MAX;
         let covariance = matrix::inverse(&precision).unwrap_or_else(|| diagonal(1.0 / prior));
         let vector = std::array::from_fn(|i| vector.get(i).copied().unwrap_or(0.0));
-        Belief { mean: matrix::product(&covariance, &vector), covariance }
+        Belief { outcomes, mean: matrix::product(&covariance, &vector), covariance }
     }
 
     /// What is to be added to the prior's prediction.

@@ -45,8 +45,8 @@ impl Book {
         let class = demand.class;
         for (name, model) in &mut demand.models {
             match self.believed.get(name) {
-                Some(believed) => believed.adjust(&context, class, model, self.settings.spread),
-                None => model.spread = self.settings.spread * self.ignorance(&context, class, model),
+                Some(believed) => believed.adjust(&context, class, model),
+                None => model.spread = self.ignorance(&context, class, model),
             }
         }
     }
@@ -98,6 +98,7 @@ impl Book {
     ///
     /// # Errors
     /// The first state that was left out: see [`State::check`].
+    #[expect(clippy::needless_pass_by_value, reason = "they are taken in: nobody has another use for them")]
     pub fn with_others(&mut self, others: Vec<State>) -> Result<(), StateError> {
         let checked: Vec<_> = others.iter().map(|state| state.check(&self.settings)).collect();
         let sound: Vec<&State> =
@@ -143,6 +144,7 @@ impl Book {
 
     fn ignorance(&self, context: &Context, class: TaskClass, model: &ModelDemand) -> f64 {
         let square: f64 = context.row(class, model, 1.0).iter().map(|x| x * x).sum();
-        (0.25 * square / model::prior_weight(context, class, model, &self.settings)).sqrt()
+        let outcomes = model::prior_weight(context, class, model, &self.settings);
+        self.settings.boldness(outcomes) * (0.25 * square / outcomes).sqrt()
     }
 }

@@ -28,6 +28,6 @@ pub use aim::Aim;
 pub use book::Book;
 pub use context::Context;
 pub use lesson::Lesson;
-pub use pace::{Pace, PaceSettings};
+pub use pace::{Course, Pace, PaceSettings};
 pub use settings::Settings;
 pub use state::{ModelState, State, StateError};

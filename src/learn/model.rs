@@ -22,6 +22,8 @@ const PRIOR_WEIGHT_MIN: f64 = 1.0;
 pub(super) struct Believed {
     success: Belief,
     lengths: Lengths,
+    /// What the spread is multiplied by.
+    boldness: f64,
     /// By class, what ln bend is more than predicted.
     bends: [f64; CLASSES],
 }
@@ -34,19 +36,21 @@ impl Believed {
         let seen = state.seen.with(others.map(|other| &other.seen), forget);
         let kept = forget.powf(judged.now());
         let (success, bends) = judged.sums.split_at(belief::SUMS);
+        let success = Belief::of(state.prior_weight, kept, success);
         Believed {
-            success: Belief::of(state.prior_weight, kept, success),
+            boldness: settings.boldness(success.outcomes),
+            success,
             lengths: Lengths::of(&seen.sums),
             bends: std::array::from_fn(|class| bend(&bends[2 * class..2 * class + 2])),
         }
     }
 
     /// Corrects the prior's prediction, and says how sure that is.
-    pub(super) fn adjust(&self, context: &Context, class: TaskClass, demand: &mut ModelDemand, spread: f64) {
+    pub(super) fn adjust(&self, context: &Context, class: TaskClass, demand: &mut ModelDemand) {
         let (finished, none) = (context.row(class, demand, 1.0), context.row(class, demand, 0.0));
         demand.done = Chance::new(demand.done.get() + self.success.correction(&finished));
         demand.blind = Chance::new(demand.blind.get() + self.success.correction(&none));
-        demand.spread = spread * self.success.spread(&finished);
+        demand.spread = self.boldness * self.success.spread(&finished);
         demand.bend *= self.bends[place(class)].exp();
         self.lengths.adjust(place(class), demand);
     }
@@ -76,7 +80,7 @@ impl ModelState {
     /// Takes in an outcome, given what was believed before it.
     pub(super) fn observe(&mut self, lesson: &Lesson, believed: &Believed, settings: &Settings) {
         let mut demand = lesson.predicted.clone();
-        believed.adjust(&lesson.context, lesson.class, &mut demand, 1.0);
+        believed.adjust(&lesson.context, lesson.class, &mut demand);
         self.seen.tick(1.0, settings.forget());
         lengths::add(&mut self.seen.sums, lesson, &demand);
         if let Some(success) = lesson.success.filter(|_| lesson.weight > 0.0) {
@@ -94,7 +98,7 @@ impl ModelState {
     ) {
         let Some(success) = lesson.success.filter(|_| lesson.weight > 0.0) else { return };
         let mut demand = lesson.predicted.clone();
-        believed.adjust(&lesson.context, lesson.class, &mut demand, 1.0);
+        believed.adjust(&lesson.context, lesson.class, &mut demand);
         let Some(before) = before else {
             return self.judge(lesson, success.get(), &demand, believed, settings);
         };

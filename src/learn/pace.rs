@@ -1,4 +1,19 @@
-//! The price of money that makes a budget last: a dual variable for each account.
+//! The price of money that makes a budget last: a dual variable for each limit of money with a window.
+//!
+//! A dollar counts its face at least, which is a price of 1: a limit is no aim. The price moves on a logarithmic scale,
+//! by a step for each request's share of the money too much or too little:
+//!
+//! ```text
+//! ln price ← [ln price + step·(excess + debt / PAYBACK)]₊
+//! excess = cost / fair − 1        fair = left / requests still to come        debt = Σ excess
+//! ```
+//!
+//! That is the usual update of a dual variable with three changes. On a logarithmic scale one step suits prices of 2 and
+//! of 200. Without an average before it the price answers within some tens of requests rather than hundreds: an average
+//! delays the loop, and lets it swing. And what was spent too soon is saved soon after, rather than by the window's end.
+//! The first requests move the price further, since nothing is known of it yet. `fair` is reckoned anew at each request
+//! from what is left, so whatever else was missed is made up until the window ends. The debt is bounded: what could not
+//! be spent is no reason for a spree, and a burst that nothing could avert is forgiven.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,93 +22,137 @@ use crate::units::{Money, Timestamp};
 /// How quickly the price of money moves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaceSettings {
-    /// What the average spending of a request keeps of itself at each request, below 1.
-    pub average: f64,
-    /// By how much ln price rises when twice as much is spent as may be.
+    /// By how much ln price rises when a request costs twice its share.
     pub step: f64,
+    /// What the average spending that is shown keeps of itself at each request, below 1.
+    pub average: f64,
     /// The highest price of a dollar, in dollars.
     pub price_max: f64,
 }
 
 impl Default for PaceSettings {
     fn default() -> PaceSettings {
-        PaceSettings { average: 0.95, step: 0.05, price_max: 1e6 }
+        PaceSettings { step: 0.1, average: 0.95, price_max: 10_000.0 }
     }
 }
 
-/// How an account keeps to its budget. A settled request is the only event: where there is no traffic nothing moves,
-/// and what was saved meanwhile is there for those who come.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// What is left of a limit, and until when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Course {
+    /// When the window began.
+    pub start: Timestamp,
+    /// When it ends.
+    pub end: Timestamp,
+    /// What may still be spent in it: the limit less what was settled and what is expected of requests on their way.
+    pub left: Money,
+}
+
+/// How spending keeps to a limit. Requests are the only events: while there are none nothing moves, and what was saved
+/// meanwhile is there for those who come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
+    /// ln price, from 0 on.
+    exponent: f64,
+    /// What was spent too much of late, in fair shares.
+    debt: f64,
     /// The average request's cost in dollars.
     cost: f64,
-    /// The average time between requests in seconds.
-    gap: f64,
-    /// How much dearer than at its face a dollar is.
-    dual: f64,
+    /// A request's share of what is left, in dollars.
+    fair: f64,
     /// What may be spent in a second.
     target: f64,
-    /// When the last request settled, in milliseconds since 1970; none yet where negative.
+    arrivals: Arrivals,
+}
+
+/// How often requests come, over about one window back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Arrivals {
+    /// All requests ever.
+    count: f64,
+    /// Those of late.
+    recent: f64,
+    /// Over how many seconds.
+    elapsed: f64,
+    /// When the last one came, in milliseconds since 1970.
     last: i64,
 }
 
-/// Below this the dual counts as nothing; from here it can rise again.
-const DUAL_MIN: f64 = 1e-3;
-
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace { cost: 0.0, gap: 0.0, dual: DUAL_MIN, target: 0.0, last: -1 }
-    }
-}
+/// While fewer requests than this have come, one moves the price further: by n/(n + all) where that is more than a step.
+const EARLY: f64 = 5.0;
+/// Over how many requests a debt is paid back.
+const PAYBACK: f64 = 300.0;
+/// The bounds of a debt, in fair shares.
+const DEBT: std::ops::RangeInclusive<f64> = -20.0..=100.0;
+/// The furthest that one request moves ln price.
+const MOVE_MAX: f64 = 3.0;
+/// Towards a window's end, at least so many requests are thought to come: the last one does not get all that is left.
+const REQUESTS_MIN: f64 = 20.0;
+/// Requests are counted back over a window, and over no more than so many seconds: a week has all that recurs.
+const MEMORY_MAX: f64 = 7.0 * 86_400.0;
 
 impl Pace {
-    /// A request has settled at `now` for `spent`; after it `left` may be spent until `end`.
-    pub fn settle(
-        &mut self,
-        now: Timestamp,
-        spent: Money,
-        left: Money,
-        end: Timestamp,
-        settings: &PaceSettings,
-    ) {
-        self.pass(now, settings);
-        let remaining = seconds(end.0.saturating_sub(now.0)).max(1.0);
-        self.target = left.as_dollars() / remaining;
-        let keep = if self.cost > 0.0 { settings.average } else { 0.0 };
-        self.cost = keep * self.cost + (1.0 - keep) * spent.as_dollars();
-        let fair = self.target * self.gap;
-        let excess = if fair > 0.0 { (self.cost / fair - 1.0).min(10.0) } else { 10.0 };
-        self.dual = (self.dual * (settings.step * excess).exp()).clamp(DUAL_MIN, settings.price_max);
+    /// A request that is expected to cost so much sets out.
+    pub fn expect(&mut self, now: Timestamp, cost: Money, course: &Course, settings: &PaceSettings) {
+        let remaining = seconds(now, course.end).max(1e-3);
+        self.arrivals.pass(now, seconds(course.start, course.end));
+        let coming = (self.arrivals.rate() * remaining).max(REQUESTS_MIN);
+        self.target = course.left.as_dollars() / remaining;
+        self.fair = course.left.as_dollars() / coming;
+        self.shift(cost.as_dollars() / self.fair.max(f64::MIN_POSITIVE) - 1.0, self.debt / PAYBACK, settings);
     }
 
-    /// What a dollar counts: its face and the dual.
+    /// One that had been expected to cost so much has cost `spent`.
+    pub fn settle(&mut self, expected: Money, spent: Money, settings: &PaceSettings) {
+        let keep = if self.cost > 0.0 { settings.average } else { 0.0 };
+        self.cost = keep * self.cost + (1.0 - keep) * spent.as_dollars();
+        let more = spent.as_dollars() - expected.as_dollars();
+        self.shift(more / self.fair.max(f64::MIN_POSITIVE), 0.0, settings);
+    }
+
+    /// What a dollar counts now, in dollars; its face at least.
     pub fn price(&self) -> f64 {
-        if self.dual > DUAL_MIN { 1.0 + self.dual } else { 1.0 }
+        self.exponent.exp()
     }
 
     /// What is spent now, in dollars a second.
     pub fn rate(&self) -> f64 {
-        if self.gap > 0.0 { self.cost / self.gap } else { 0.0 }
+        self.cost * self.arrivals.rate()
     }
 
-    /// What may be spent, in dollars a second.
+    /// What may be spent until the window ends, in dollars a second.
     pub fn target(&self) -> f64 {
         self.target
     }
 
-    /// Averages the time between requests over the last few hundred of them.
-    fn pass(&mut self, now: Timestamp, settings: &PaceSettings) {
-        let passed = seconds(now.0.saturating_sub(self.last)).max(1e-3);
-        let slow = 1.0 - (1.0 - settings.average) / 10.0;
-        let keep = if self.gap > 0.0 { slow } else { 0.0 };
-        if self.last >= 0 {
-            self.gap = keep * self.gap + (1.0 - keep) * passed;
+    fn shift(&mut self, excess: f64, payment: f64, settings: &PaceSettings) {
+        self.debt = (self.debt + excess).clamp(*DEBT.start(), *DEBT.end());
+        let step = settings.step.max(EARLY / (EARLY + self.arrivals.count));
+        let shift = (step * (excess + payment)).clamp(-MOVE_MAX, MOVE_MAX);
+        self.exponent = (self.exponent + shift).clamp(0.0, settings.price_max.max(1.0).ln());
+    }
+}
+
+impl Arrivals {
+    /// One more, in a window of so many seconds.
+    fn pass(&mut self, now: Timestamp, window: f64) {
+        let memory = window.clamp(1.0, MEMORY_MAX);
+        if self.count > 0.0 {
+            let passed = seconds(Timestamp(self.last), now).max(0.0);
+            let kept = (-passed / memory).exp();
+            self.recent = self.recent * kept + 1.0;
+            self.elapsed = self.elapsed * kept + memory * (1.0 - kept);
         }
+        self.count += 1.0;
         self.last = now.0;
+    }
+
+    /// Requests a second.
+    fn rate(&self) -> f64 {
+        if self.elapsed > 0.0 { self.recent / self.elapsed } else { 0.0 }
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a span of time, for statistics")]
-fn seconds(milliseconds: i64) -> f64 {
-    milliseconds as f64 / 1e3
+fn seconds(from: Timestamp, to: Timestamp) -> f64 {
+    to.0.saturating_sub(from.0) as f64 / 1e3
 }

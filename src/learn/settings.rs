@@ -9,9 +9,11 @@ pub struct Settings {
     /// How many outcomes the prior's prediction counts for, where it is sure of itself: a prediction that comes with
     /// a spread of its own counts for fewer.
     pub prior_weight: f64,
-    /// What the spread of a belief is multiplied by before it is handed out: below 1 explores less than a draw
-    /// from the posterior would.
+    /// What the spread of a belief is multiplied by before it is handed out, once much is known: below 1 explores less
+    /// than a draw from the posterior would, as the value of an outcome falls with how much is known already.
     pub spread: f64,
+    /// How many outcomes, the prior's among them, count as much: with none the spread is handed out whole.
+    pub ample: f64,
     /// How many more failures (or successes) than believed, in a row of outcomes, raise the alarm that a model has
     /// changed.
     pub alarm: f64,
@@ -24,9 +26,10 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            forget: 0.997,
+            forget: 0.9995,
             prior_weight: 200.0,
-            spread: 1.0,
+            spread: 0.2,
+            ample: 20.0,
             alarm: 8.0,
             alarm_slack: 0.15,
             alarm_kept: 0.1,
@@ -35,6 +38,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// What a belief's spread is multiplied by, when it stands on so many outcomes.
+    pub(super) fn boldness(&self, outcomes: f64) -> f64 {
+        self.spread + (1.0 - self.spread) * self.ample / (self.ample + outcomes)
+    }
+
     /// The rate of forgetting, kept off the ends where nothing or everything would be.
     pub(super) fn forget(&self) -> f64 {
         self.forget.clamp(0.5, 0.999_999)

@@ -1,5 +1,7 @@
 //! What a book learns, seen from outside.
 
+mod pace;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -7,7 +9,7 @@ use proptest::prelude::*;
 use crate::catalog::{Demand, Ended, LogNormal, ModelDemand, SolutionEnded, TaskClass};
 use crate::units::{Chance, Dice, Difficulty, Tokens};
 
-use super::{Book, Context, Lesson, Settings, State, StateError};
+use crate::learn::{Book, Context, Lesson, Settings, State, StateError};
 
 /// What the prior says of a request: two models, of which the first is thought the worse.
 fn prior() -> Demand {
@@ -233,4 +235,74 @@ fn a_judgement_that_comes_later_counts_and_one_that_is_changed_counts_as_the_new
     assert_alike(&late, &taught(&[lesson("one", 1.0)]), 1e-9);
     late.judge(&lesson("one", 0.0), Some(Chance::new(1.0)));
     assert_alike(&late, &taught(&[lesson("one", 0.0)]), 1e-9);
+}
+
+#[test]
+fn a_model_that_suddenly_fails_is_found_out_within_150_outcomes() {
+    let mut dice = Dice::new(11);
+    let mut book = Book::new(Settings::default());
+    for _ in 0..3000 {
+        book.observe(&lesson("two", if dice.share() < 0.8 { 1.0 } else { 0.0 }));
+    }
+    assert!((believed(&book).models["two"].done.get() - 0.8).abs() < 0.05);
+    for _ in 0..150 {
+        book.observe(&lesson("two", if dice.share() < 0.2 { 1.0 } else { 0.0 }));
+    }
+    assert!(believed(&book).models["two"].done.get() < 0.5, "{:?}", believed(&book).models["two"]);
+}
+
+#[test]
+fn what_one_replica_finds_out_the_others_believe_too() {
+    let steady = vec![lesson("two", 1.0); 500];
+    let (mut one, mut other) = (taught(&steady), taught(&steady));
+    one.with_others(vec![other.own()]).unwrap();
+    vec![lesson("two", 0.0); 60].iter().for_each(|lesson| one.observe(lesson));
+    other.with_others(vec![one.own()]).unwrap();
+    let (here, there) = (believed(&one).models["two"].done.get(), believed(&other).models["two"].done.get());
+    assert!(here < 0.6 && (here - there).abs() < 0.05, "{here} {there}");
+}
+
+#[test]
+fn answers_that_ran_longer_are_expected_to_run_longer() {
+    let mut long = lesson("one", 1.0);
+    long.solution = Tokens(300);
+    let now = believed(&taught(&vec![long; 200]));
+    assert!((240..310).contains(&now.models["one"].solution.0), "{}", now.models["one"].solution);
+    assert_eq!(now.models["two"].solution, Tokens(100));
+}
+
+#[test]
+fn a_cut_thought_that_succeeds_more_than_foretold_bends_the_curve_up() {
+    let mut cut = lesson("two", 1.0);
+    cut.ended = Ended::Cut;
+    let mut finished = lesson("two", 0.8);
+    finished.weight = 3.0;
+    let mut none = lesson("two", 0.6);
+    (none.ended, none.weight) = (Ended::None, 3.0);
+    let book = taught(&vec![vec![cut, finished, none]; 200].concat());
+    let now = believed(&book).models["two"].clone();
+    assert!(now.bend < 0.6, "{now:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn whatever_happens_beliefs_stay_numbers(seed in 0..1000u64, weight in 1e-6..10.0f64) {
+        let mut dice = Dice::new(seed);
+        let mut book = Book::new(Settings::default());
+        for mut lesson in lessons(seed, 200) {
+            lesson.weight = weight;
+            lesson.predicted.thinking.mu = 20.0 * dice.share();
+            lesson.predicted.thinking.sigma = 3.0 * dice.share();
+            lesson.predicted.bend = 4.0 * dice.share();
+            lesson.predicted.spread = dice.share();
+            book.observe(&lesson);
+        }
+        for model in believed(&book).models.values() {
+            prop_assert!(model.spread.is_finite() && model.spread >= 0.0);
+            prop_assert!(model.bend.is_finite() && model.bend > 0.0);
+            prop_assert!(model.thinking.mu.is_finite() && model.thinking.sigma > 0.0);
+        }
+    }
 }
