@@ -86,10 +86,8 @@ fn learned(folders: &Folders, online: bool, pacing: bool) -> Result<(), Box<dyn 
     let written = |name: &str, report: online::Report| -> Result<(), Box<dyn Error>> {
         std::fs::create_dir_all(&folders.results)?;
         std::fs::write(folders.results.join(name), report.text)?;
-        let pictures = report.pictures.into_iter();
-        Ok(pictures
-            .map(|(file, svg)| std::fs::write(folders.results.join(file), svg))
-            .collect::<Result<_, _>>()?)
+        let mut pictures = report.pictures.into_iter();
+        Ok(pictures.try_for_each(|(file, svg)| std::fs::write(folders.results.join(file), svg))?)
     };
     if online {
         written("online.md", online::online(&arenas))?;

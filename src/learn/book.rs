@@ -100,9 +100,13 @@ impl Book {
     /// The first state that was left out: see [`State::check`].
     #[expect(clippy::needless_pass_by_value, reason = "they are taken in: nobody has another use for them")]
     pub fn with_others(&mut self, others: Vec<State>) -> Result<(), StateError> {
-        let checked: Vec<_> = others.iter().map(|state| state.check(&self.settings)).collect();
-        let sound: Vec<&State> =
-            others.iter().zip(&checked).filter(|(_, fault)| fault.is_ok()).map(|(state, _)| state).collect();
+        let (mut sound, mut checked) = (Vec::new(), Ok(()));
+        for state in others {
+            match state.check(&self.settings) {
+                Ok(()) => sound.push(state),
+                Err(fault) => checked = checked.and(Err(fault)),
+            }
+        }
         self.others.clear();
         let names: Vec<Arc<str>> = sound
             .iter()
@@ -115,11 +119,11 @@ impl Book {
             }
         }
         self.believe_all();
-        checked.into_iter().collect()
+        checked
     }
 
     /// Adds up what others know of a model, and lets what is known here fade by what they saw meanwhile.
-    fn hear(&mut self, name: &Arc<str>, others: &[&State]) {
+    fn hear(&mut self, name: &Arc<str>, others: &[State]) {
         let known: Vec<&ModelState> = others.iter().filter_map(|state| state.models.get(name)).collect();
         let forget = self.settings.forget();
         let least = known.iter().map(|state| state.prior_weight).fold(self.settings.prior_weight, f64::min);

@@ -5,9 +5,9 @@
 //! survives restarts and adds up over replicas. [`Pace`] holds an account to its budget, and [`Aim`] a route to a
 //! stated success. Neither reads a clock: the time is an argument.
 //!
-//! Settings, and what they are in the configuration's `[learn]`: `forget` ([`Settings::forget`]), `prior_weight`
-//! ([`Settings::prior_weight`]), `spread` ([`Settings::spread`]); the floor of exploration belongs to a route, and
-//! those of pacing are [`PaceSettings`].
+//! Settings, by the names that they should have in the configuration's `[learn]`: `forget`, `prior_weight`, `spread`,
+//! `ample`, `alarm`, `alarm_slack` and `alarm_kept` of [`Settings`]; `step`, `average` and `price_max` of
+//! [`PaceSettings`]. The floor of exploration belongs to a route. Replicas must agree on `forget`.
 
 mod aim;
 mod belief;

@@ -14,7 +14,7 @@ use super::{Context, Lesson, Settings};
 pub(super) const BEND_SUMS: usize = 2 * CLASSES;
 /// The variance that ln bend has beforehand.
 const BEND_VARIANCE: f64 = 0.25;
-/// The prior without a spread of its own is as sure as the settings say; with one, as sure as that, and at least so.
+/// However unsure of itself a prior is, it counts for so many outcomes.
 const PRIOR_WEIGHT_MIN: f64 = 1.0;
 
 /// What is believed about one model: what `adjust` reads.

@@ -28,8 +28,10 @@ pub(super) fn cold() -> Way {
     Way { settings: Settings::default(), floor: 0.0, offline: 0.0, cold: true }
 }
 
+/// How a policy is made, before the first online question.
+type Maker = Box<dyn Fn(&Arena, Utility) -> Box<dyn Policy>>;
 /// One policy's name and how it is made.
-pub(super) type Entry = (String, Box<dyn Fn(&Arena, Utility) -> Box<dyn Policy>>);
+type Entry = (String, Maker);
 
 /// A policy's utilities, request by request.
 #[derive(Debug, Clone)]
@@ -92,9 +94,7 @@ fn entries() -> Vec<Entry> {
     entries
 }
 
-fn linear(
-    context: fn(&super::arena::Question) -> Vec<f64>,
-) -> Box<dyn Fn(&Arena, Utility) -> Box<dyn Policy>> {
+fn linear(context: fn(&super::arena::Question) -> Vec<f64>) -> Maker {
     Box::new(move |arena, _| Box::new(Linear::cold(context, &arena.online[0], 0.3, 1.0)))
 }
 
