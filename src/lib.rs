@@ -13,6 +13,7 @@ pub mod gateway;
 pub mod storage;
 
 pub mod execute;
+pub mod learn;
 
 pub mod backend;
 pub mod estimate;

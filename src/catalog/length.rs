@@ -67,6 +67,18 @@ impl LogNormal {
         if longer < 1e-12 { t } else { (self.mean() * normal(self.sigma() - z) / longer).max(t) }
     }
 
+    /// The mean and the variance of ln L among the thoughts that are longer than `t`: `mu + sigma·h` and
+    /// `sigma²·(1 + z·h − h²)`, where h = φ(z)/Φ(−z) is the inverse Mills ratio (Tobin, *Estimation of
+    /// relationships for limited dependent variables*, 1958).
+    pub fn log_beyond(&self, t: f64) -> (f64, f64) {
+        // Beyond this both densities vanish; what is that long is there by surprise, and just so long.
+        const Z_MAX: f64 = 30.0;
+        let z = if t > 0.0 { self.z(t).min(Z_MAX) } else { -Z_MAX };
+        let ratio = (-z * z / 2.0).exp() / TAU.sqrt() / normal(-z);
+        let shrunk = (1.0 + z * ratio - ratio * ratio).clamp(0.0, 1.0);
+        ((self.mu + self.sigma() * ratio).max(t.max(1.0).ln()), self.sigma().powi(2) * shrunk)
+    }
+
     fn sigma(&self) -> f64 {
         self.sigma.max(SIGMA_MIN)
     }
@@ -142,6 +154,26 @@ mod tests {
         check(-7.2, 3.0106279811174455e-13);
         check(-9.0, 1.1285884059538422e-19);
         check(-20.0, 2.7536241186063314e-89);
+    }
+
+    #[test]
+    fn the_longer_thoughts_are_those_that_the_density_has_beyond() {
+        let length = LogNormal { mu: 5.0, sigma: 0.8 };
+        for t in [40.0_f64, 150.0, 700.0] {
+            let steps = 40_000;
+            let width = (5.0 + 8.0 * 0.8 - t.ln()) / f64::from(steps);
+            let (mut mass, mut first, mut second) = (0.0, 0.0, 0.0);
+            for i in 0..steps {
+                let x = t.ln() + (f64::from(i) + 0.5) * width;
+                let density = (-((x - 5.0) / 0.8).powi(2) / 2.0).exp();
+                (mass, first, second) = (mass + density, first + density * x, second + density * x * x);
+            }
+            let (mean, variance) = length.log_beyond(t);
+            assert!((mean - first / mass).abs() < 1e-5, "{mean}");
+            assert!((variance - (second / mass - (first / mass).powi(2))).abs() < 1e-5, "{variance}");
+        }
+        assert!((length.log_beyond(0.0).0 - 5.0).abs() < 1e-9);
+        assert!(length.log_beyond(1e300).0.is_finite());
     }
 
     /// E[min(L, t)] by brute force: the integral of 1 − F from 0 to t.

@@ -1,0 +1,75 @@
+//! What is believed about one model's success: a Bayesian linear correction of the prior's prediction.
+//!
+//! An outcome y is taken as `p + w·x + noise`, with p the prior's prediction, x the features and w the correction,
+//! which is expected to be zero. How much of a thought there was is one of the features: a finished thought, a cut one
+//! and none share all else, and differ by what the data say they do. Evidence fades (Russac, Vernade and Cappé,
+//! *Weighted linear bandits for non-stationary environments*, 2019), and the prior with it, down to a remainder that
+//! keeps the solution unique.
+
+use super::context::{COUNT, Row};
+use super::matrix::{self, Matrix};
+
+/// Sums that a belief is made of: the lower triangle of Σ x·xᵀ/v, then Σ x·(y − p)/v, with v the variance of y.
+pub(super) const SUMS: usize = COUNT * (COUNT + 1) / 2 + COUNT;
+/// What the prior counts at least, in outcomes.
+const PRIOR_MIN: f64 = 10.0;
+/// The variance of an outcome that is as likely right as wrong.
+const VARIANCE_MAX: f64 = 0.25;
+
+/// The correction's posterior mean and covariance.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Belief {
+    mean: Row,
+    covariance: Matrix<COUNT>,
+}
+
+/// How far an outcome with this chance is spread.
+pub(super) fn variance(chance: f64) -> f64 {
+    const VARIANCE_MIN: f64 = 0.09;
+    (chance * (1.0 - chance)).clamp(VARIANCE_MIN, VARIANCE_MAX)
+}
+
+/// Adds an outcome to the sums: `surprise` is what it was beyond the prior's prediction.
+pub(super) fn add(sums: &mut [f64], row: &Row, surprise: f64, precision: f64) {
+    let (triangle, vector) = sums.split_at_mut(COUNT * (COUNT + 1) / 2);
+    let pairs = (0..COUNT).flat_map(|i| (0..=i).map(move |j| (i, j)));
+    for (sum, (i, j)) in triangle.iter_mut().zip(pairs) {
+        *sum += precision * row[i] * row[j];
+    }
+    for (sum, x) in vector.iter_mut().zip(row) {
+        *sum += precision * x * surprise;
+    }
+}
+
+impl Belief {
+    /// What follows from a prior worth so many outcomes, of which `kept` is left, and the sums.
+    pub(super) fn of(prior_weight: f64, kept: f64, sums: &[f64]) -> Belief {
+        let prior = (prior_weight * kept).max(PRIOR_MIN.min(prior_weight)) / VARIANCE_MAX;
+        let (triangle, vector) = sums.split_at(COUNT * (COUNT + 1) / 2);
+        let mut precision = [[0.0; COUNT]; COUNT];
+        let pairs = (0..COUNT).flat_map(|i| (0..=i).map(move |j| (i, j)));
+        for (&sum, (i, j)) in triangle.iter().zip(pairs) {
+            (precision[i][j], precision[j][i]) = (sum, sum);
+        }
+        (0..COUNT).for_each(|i| precision[i][i] += prior);
+        let covariance = matrix::inverse(&precision).unwrap_or_else(|| diagonal(1.0 / prior));
+        let vector = std::array::from_fn(|i| vector.get(i).copied().unwrap_or(0.0));
+        Belief { mean: matrix::product(&covariance, &vector), covariance }
+    }
+
+    /// What is to be added to the prior's prediction.
+    pub(super) fn correction(&self, row: &Row) -> f64 {
+        matrix::dot(&self.mean, row)
+    }
+
+    /// The standard deviation of that.
+    pub(super) fn spread(&self, row: &Row) -> f64 {
+        matrix::dot(row, &matrix::product(&self.covariance, row)).max(0.0).sqrt()
+    }
+}
+
+fn diagonal(value: f64) -> Matrix<COUNT> {
+    let mut matrix = [[0.0; COUNT]; COUNT];
+    (0..COUNT).for_each(|i| matrix[i][i] = value);
+    matrix
+}

@@ -1,0 +1,126 @@
+//! All that was learned, by model.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::catalog::{Demand, ModelDemand, TaskClass};
+
+use super::model::{self, Believed};
+use super::state::{ModelState, State, StateError};
+use super::{Context, Lesson, Settings};
+
+/// What this replica has learned, what it has heard of others, and what follows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Book {
+    settings: Settings,
+    own: State,
+    /// What the others have learned, added up.
+    others: BTreeMap<Arc<str>, ModelState>,
+    believed: BTreeMap<Arc<str>, Believed>,
+}
+
+impl Book {
+    /// Nothing learned yet: the prior is believed.
+    pub fn new(settings: Settings) -> Book {
+        Book { settings, own: State::new(&settings), others: BTreeMap::new(), believed: BTreeMap::new() }
+    }
+
+    /// Goes on from what this replica had learned before.
+    ///
+    /// # Errors
+    /// When the state cannot be taken in: see [`State::check`].
+    pub fn resume(settings: Settings, own: State) -> Result<Book, StateError> {
+        own.check(&settings)?;
+        let mut book = Book { own, ..Book::new(settings) };
+        book.believe_all();
+        Ok(book)
+    }
+
+    /// Turns the prior's predictions into what is believed now, and sets each model's `spread`. A model without
+    /// outcomes keeps its prediction, with a spread as wide as its prior is unsure: it is worth a try. Allocates
+    /// nothing.
+    pub fn adjust(&self, demand: &mut Demand) {
+        let context = Context::of(demand);
+        let class = demand.class;
+        for (name, model) in &mut demand.models {
+            match self.believed.get(name) {
+                Some(believed) => believed.adjust(&context, class, model, self.settings.spread),
+                None => model.spread = self.settings.spread * self.ignorance(&context, class, model),
+            }
+        }
+    }
+
+    /// Takes in one outcome.
+    pub fn observe(&mut self, lesson: &Lesson) {
+        let name = &lesson.model;
+        if !self.own.models.contains_key(name) {
+            let weight =
+                model::prior_weight(&lesson.context, lesson.class, &lesson.predicted, &self.settings);
+            self.own.models.insert(name.clone(), ModelState::new(weight));
+            self.believe(name);
+        }
+        let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.believed.get(name)) else {
+            return;
+        };
+        state.observe(lesson, believed, &self.settings);
+        self.believe(name);
+    }
+
+    /// What this replica has learned itself: to be stored, and shown to others.
+    pub fn own(&self) -> State {
+        self.own.clone()
+    }
+
+    /// Takes in what the others have learned, in any order, in place of what was known of them. What cannot be taken
+    /// in is left out.
+    ///
+    /// # Errors
+    /// The first state that was left out: see [`State::check`].
+    pub fn with_others(&mut self, others: Vec<State>) -> Result<(), StateError> {
+        let checked: Vec<_> = others.iter().map(|state| state.check(&self.settings)).collect();
+        let sound: Vec<&State> =
+            others.iter().zip(&checked).filter(|(_, fault)| fault.is_ok()).map(|(state, _)| state).collect();
+        self.others.clear();
+        let names: Vec<Arc<str>> = sound
+            .iter()
+            .flat_map(|state| state.models.keys().cloned())
+            .chain(self.own.models.keys().cloned())
+            .collect();
+        for name in names {
+            if !self.others.contains_key(&name) {
+                self.hear(&name, &sound);
+            }
+        }
+        self.believe_all();
+        checked.into_iter().collect()
+    }
+
+    /// Adds up what others know of a model, and lets what is known here fade by what they saw meanwhile.
+    fn hear(&mut self, name: &Arc<str>, others: &[&State]) {
+        let known: Vec<&ModelState> = others.iter().filter_map(|state| state.models.get(name)).collect();
+        let forget = self.settings.forget();
+        let least = known.iter().map(|state| state.prior_weight).fold(self.settings.prior_weight, f64::min);
+        let own = self.own.models.entry(name.clone()).or_insert_with(|| ModelState::new(least));
+        let judged = own.judged.gathered(known.iter().map(|state| &state.judged), forget);
+        let seen = own.seen.gathered(known.iter().map(|state| &state.seen), forget);
+        own.hear(&judged, &seen, forget);
+        self.others.insert(name.clone(), ModelState { judged, seen, ..own.clone() });
+    }
+
+    fn believe_all(&mut self) {
+        let names: Vec<Arc<str>> = self.own.models.keys().cloned().collect();
+        names.iter().for_each(|name| self.believe(name));
+    }
+
+    fn believe(&mut self, name: &Arc<str>) {
+        if let Some(state) = self.own.models.get(name) {
+            let believed = Believed::of(state, self.others.get(name), &self.settings);
+            self.believed.insert(name.clone(), believed);
+        }
+    }
+
+    fn ignorance(&self, context: &Context, class: TaskClass, model: &ModelDemand) -> f64 {
+        let square: f64 = context.row(class, model, 1.0).iter().map(|x| x * x).sum();
+        (0.25 * square / model::prior_weight(context, class, model, &self.settings)).sqrt()
+    }
+}

@@ -1,0 +1,105 @@
+//! How long thoughts and answers are, beside what the prior predicted, for each kind of work.
+//!
+//! A thought's length is corrected on the prior's own scale, u = (ln L − mu)/sigma, which is standard normal where the
+//! prior is right. A cut thought counts as the mean and the square that longer thoughts have under what is believed
+//! now: the step of the expectation-maximisation for right-censored data, taken once for each outcome (Cappé and
+//! Moulines, *On-line expectation–maximization algorithm for latent data models*, 2009).
+
+use crate::catalog::{Ended, LogNormal, ModelDemand, SolutionEnded};
+use crate::units::Tokens;
+
+use super::Lesson;
+use super::context::{CLASSES, place};
+
+/// Sums for each class: for the thought how many, Σu and Σu²; for the answer how many and Σ ratio.
+const SUMS_EACH: usize = 5;
+/// Sums for all classes.
+pub(super) const SUMS: usize = SUMS_EACH * CLASSES;
+/// How many outcomes the prior counts for, and again how many the other classes count for in each.
+const PRIOR: f64 = 20.0;
+/// A longer answer than this many times what was predicted counts as such a one.
+const RATIO_MAX: f64 = 20.0;
+
+/// What is believed about lengths, by class.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lengths([Length; CLASSES]);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Length {
+    /// By how many of the prior's sigma ln L is longer.
+    shift: f64,
+    /// How many times the prior's sigma it is spread.
+    scale: f64,
+    /// How many times as long as predicted an answer is.
+    ratio: f64,
+}
+
+impl Lengths {
+    /// What follows from the sums.
+    pub(super) fn of(sums: &[f64]) -> Lengths {
+        let mut all = [0.0; SUMS_EACH];
+        for class in sums.chunks_exact(SUMS_EACH) {
+            all.iter_mut().zip(class).for_each(|(sum, more)| *sum += more);
+        }
+        let usual = Length { shift: 0.0, scale: 1.0, ratio: 1.0 }.after(&all);
+        let class =
+            |at: usize| sums.get(at * SUMS_EACH..(at + 1) * SUMS_EACH).map_or(usual, |own| usual.after(own));
+        Lengths(std::array::from_fn(class))
+    }
+
+    /// Corrects what the prior predicted.
+    pub(super) fn adjust(&self, class: usize, demand: &mut ModelDemand) {
+        let Length { shift, scale, ratio } = self.0[class];
+        let LogNormal { mu, sigma } = demand.thinking;
+        demand.thinking = LogNormal { mu: mu + shift * sigma, sigma: sigma * scale };
+        demand.solution = Tokens::round((demand.solution.as_f64() * ratio).max(1.0));
+    }
+}
+
+impl Length {
+    /// Taken as the prior, with these sums as the evidence.
+    fn after(self, sums: &[f64]) -> Length {
+        let &[thoughts, first, second, answers, ratios] = sums else { return self };
+        let shift = (first + PRIOR * self.shift) / (thoughts + PRIOR);
+        let square = (second + PRIOR * (self.scale.powi(2) + self.shift.powi(2))) / (thoughts + PRIOR);
+        Length {
+            shift: shift.clamp(-8.0, 8.0),
+            scale: (square - shift.powi(2)).clamp(0.01, 25.0).sqrt(),
+            ratio: ((ratios + PRIOR * self.ratio) / (answers + PRIOR)).max(0.01),
+        }
+    }
+}
+
+/// Adds a lesson's lengths to the sums; `believed` is its demand with all corrections so far.
+pub(super) fn add(sums: &mut [f64], lesson: &Lesson, believed: &ModelDemand) {
+    let at = place(lesson.class) * SUMS_EACH;
+    let Some([thoughts, first, second, answers, ratios]) = sums.get_mut(at..at + SUMS_EACH) else { return };
+    if let Some((mean, variance)) = logarithm(lesson, &believed.thinking) {
+        let LogNormal { mu, sigma } = lesson.predicted.thinking;
+        let sigma = sigma.max(1e-3);
+        let u = ((mean - mu) / sigma).clamp(-12.0, 12.0);
+        *thoughts += 1.0;
+        *first += u;
+        *second += u * u + variance / sigma.powi(2);
+    }
+    if lesson.solution > Tokens::ZERO {
+        let usual = lesson.predicted.solution.as_f64().max(1.0);
+        let least = match lesson.solution_ended {
+            SolutionEnded::Length => believed.solution.as_f64(),
+            SolutionEnded::Stop | SolutionEnded::None => 0.0,
+        };
+        *answers += 1.0;
+        *ratios += (lesson.solution.as_f64().max(least) / usual).min(RATIO_MAX);
+    }
+}
+
+/// The mean and variance of ln L that an outcome says: none where there was no thought.
+fn logarithm(lesson: &Lesson, believed: &LogNormal) -> Option<(f64, f64)> {
+    let length = lesson.thinking.as_f64();
+    match lesson.ended {
+        Ended::None => None,
+        _ if length <= 0.0 => None,
+        Ended::Closed | Ended::Stopped => Some((length.ln(), 0.0)),
+        Ended::Cut => Some(believed.log_beyond(length)),
+    }
+}

@@ -1,0 +1,35 @@
+//! One outcome, with what was predicted of it.
+
+use std::sync::Arc;
+
+use crate::catalog::{Ended, ModelDemand, SolutionEnded, TaskClass};
+use crate::units::{Chance, Tokens};
+
+use super::Context;
+
+/// What came of one choice of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lesson {
+    /// Who did it.
+    pub model: Arc<str>,
+    /// The kind of work.
+    pub class: TaskClass,
+    /// What the prior predicted of that model, before any correction.
+    pub predicted: ModelDemand,
+    /// What the prior predicted of all models.
+    pub context: Context,
+    /// The thinking budget that was held; zero where there was to be no thought.
+    pub budget: Tokens,
+    /// How long it thought.
+    pub thinking: Tokens,
+    /// How its thought ended: a cut one only says that it would have been longer.
+    pub ended: Ended,
+    /// How long its answer was; zero where it did not begin.
+    pub solution: Tokens,
+    /// How its answer ended: one at its limit only says that it would have been longer.
+    pub solution_ended: SolutionEnded,
+    /// How good it was, where somebody or something judged it.
+    pub success: Option<Chance>,
+    /// What the judgement counts, as a share of a sure one: above zero.
+    pub weight: f64,
+}

@@ -1,0 +1,33 @@
+//! What outcomes teach: corrections of the prior's predictions, and the price of money that holds a budget's pace.
+//!
+//! Pure. [`Book::observe`] takes in one outcome, [`Book::adjust`] turns a prior demand into what is believed now,
+//! with the spread of that belief; a draw from it belongs to `plan`. What was learned is plain data ([`State`]) that
+//! survives restarts and adds up over replicas. [`Pace`] holds an account to its budget, and [`Aim`] a route to a
+//! stated success. Neither reads a clock: the time is an argument.
+//!
+//! Settings, and what they are in the configuration's `[learn]`: `forget` ([`Settings::forget`]), `prior_weight`
+//! ([`Settings::prior_weight`]), `spread` ([`Settings::spread`]); the floor of exploration belongs to a route, and
+//! those of pacing are [`PaceSettings`].
+
+mod aim;
+mod belief;
+mod book;
+mod context;
+mod lengths;
+mod lesson;
+mod matrix;
+mod memory;
+mod model;
+mod pace;
+mod settings;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use aim::Aim;
+pub use book::Book;
+pub use context::Context;
+pub use lesson::Lesson;
+pub use pace::{Pace, PaceSettings};
+pub use settings::Settings;
+pub use state::{ModelState, State, StateError};

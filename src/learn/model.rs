@@ -1,0 +1,149 @@
+//! All that is believed about one model, and how one outcome changes it.
+
+use crate::catalog::{Ended, ModelDemand, TaskClass};
+use crate::units::{Chance, Tokens};
+
+use super::belief::{self, Belief};
+use super::context::{CLASSES, place};
+use super::lengths::{self, Lengths};
+use super::state::ModelState;
+use super::{Context, Lesson, Settings};
+
+/// Sums for the bends of all classes: for each Σ g²/v and Σ g·e/v, with e what a cut thought's outcome was beyond the
+/// prediction and g how fast that prediction changes with ln bend.
+pub(super) const BEND_SUMS: usize = 2 * CLASSES;
+/// The variance that ln bend has beforehand.
+const BEND_VARIANCE: f64 = 0.25;
+/// The prior without a spread of its own is as sure as the settings say; with one, as sure as that, and at least so.
+const PRIOR_WEIGHT_MIN: f64 = 1.0;
+
+/// What is believed about one model: what `adjust` reads.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Believed {
+    success: Belief,
+    lengths: Lengths,
+    /// By class, what ln bend is more than predicted.
+    bends: [f64; CLASSES],
+}
+
+impl Believed {
+    /// What follows from the sums of all replicas.
+    pub(super) fn of(state: &ModelState, others: Option<&ModelState>, settings: &Settings) -> Believed {
+        let forget = settings.forget();
+        let judged = state.judged.with(others.map(|other| &other.judged), forget);
+        let seen = state.seen.with(others.map(|other| &other.seen), forget);
+        let kept = forget.powf(judged.now());
+        let (success, bends) = judged.sums.split_at(belief::SUMS);
+        Believed {
+            success: Belief::of(state.prior_weight, kept, success),
+            lengths: Lengths::of(&seen.sums),
+            bends: std::array::from_fn(|class| bend(&bends[2 * class..2 * class + 2])),
+        }
+    }
+
+    /// Corrects the prior's prediction, and says how sure that is.
+    pub(super) fn adjust(&self, context: &Context, class: TaskClass, demand: &mut ModelDemand, spread: f64) {
+        let (finished, none) = (context.row(class, demand, 1.0), context.row(class, demand, 0.0));
+        demand.done = Chance::new(demand.done.get() + self.success.correction(&finished));
+        demand.blind = Chance::new(demand.blind.get() + self.success.correction(&none));
+        demand.spread = spread * self.success.spread(&finished);
+        demand.bend *= self.bends[place(class)].exp();
+        self.lengths.adjust(place(class), demand);
+    }
+}
+
+fn bend(sums: &[f64]) -> f64 {
+    let &[squares, products] = sums else { return 0.0 };
+    (products / (squares + 1.0 / BEND_VARIANCE)).clamp(-1.5, 1.5)
+}
+
+/// How many outcomes a prediction counts for that is this unsure of itself.
+pub(super) fn prior_weight(
+    context: &Context,
+    class: TaskClass,
+    predicted: &ModelDemand,
+    settings: &Settings,
+) -> f64 {
+    if predicted.spread <= 0.0 {
+        return settings.prior_weight;
+    }
+    let square: f64 = context.row(class, predicted, 1.0).iter().map(|x| x * x).sum();
+    let most = settings.prior_weight.max(PRIOR_WEIGHT_MIN);
+    (0.25 * square / predicted.spread.powi(2)).clamp(PRIOR_WEIGHT_MIN, most)
+}
+
+impl ModelState {
+    /// Takes in an outcome, given what was believed before it.
+    pub(super) fn observe(&mut self, lesson: &Lesson, believed: &Believed, settings: &Settings) {
+        let mut demand = lesson.predicted.clone();
+        believed.adjust(&lesson.context, lesson.class, &mut demand, 1.0);
+        self.seen.tick(1.0, settings.forget());
+        lengths::add(&mut self.seen.sums, lesson, &demand);
+        if let Some(success) = lesson.success.filter(|_| lesson.weight > 0.0) {
+            self.judge(lesson, success.get(), &demand, believed, settings);
+        }
+    }
+
+    fn judge(
+        &mut self,
+        lesson: &Lesson,
+        success: f64,
+        demand: &ModelDemand,
+        believed: &Believed,
+        settings: &Settings,
+    ) {
+        let predicted = &lesson.predicted;
+        let (blind, done) = (predicted.blind.get(), predicted.done.get());
+        let share = share(lesson, demand);
+        let prior = blind + (done - blind) * share;
+        let row = lesson.context.row(lesson.class, predicted, share);
+        let expected = prior + believed.success.correction(&row);
+        let precision = lesson.weight / belief::variance(prior);
+        self.judged.tick(lesson.weight, settings.forget());
+        let (sums, bends) = self.judged.sums.split_at_mut(belief::SUMS);
+        belief::add(sums, &row, success - prior, precision);
+        if lesson.ended == Ended::Cut {
+            let at = 2 * place(lesson.class);
+            add_bend(&mut bends[at..at + 2], lesson, success, demand, precision);
+        }
+        self.sound(expected, success, lesson.weight, settings);
+    }
+
+    /// Page's test of both directions: when outcomes have long been worse or better than was believed, the model is
+    /// another than it was, and most of what was learned about it is dropped.
+    fn sound(&mut self, expected: f64, success: f64, weight: f64, settings: &Settings) {
+        let surprise = success - expected.clamp(0.0, 1.0);
+        for (sum, more) in self.alarm.iter_mut().zip([-surprise, surprise]) {
+            *sum = (*sum + weight * (more - settings.alarm_slack)).max(0.0);
+        }
+        if self.alarm.iter().any(|sum| *sum > settings.alarm) {
+            self.alarm = [0.0; 2];
+            self.judged.doubt(settings.alarm_kept, settings.forget());
+        }
+    }
+}
+
+/// How much of its thought an answer had, as the success of an answer counts it.
+fn share(lesson: &Lesson, demand: &ModelDemand) -> f64 {
+    match lesson.ended {
+        Ended::Closed | Ended::Stopped => 1.0,
+        Ended::Cut => whole(lesson, demand).powf(demand.bend),
+        Ended::None => 0.0,
+    }
+}
+
+/// How much of a cut thought there was, as far as one can tell.
+fn whole(lesson: &Lesson, demand: &ModelDemand) -> f64 {
+    let length = lesson.thinking.max(Tokens(1)).as_f64();
+    (length / demand.thinking.mean_beyond(length).max(1.0)).clamp(0.0, 1.0)
+}
+
+fn add_bend(sums: &mut [f64], lesson: &Lesson, success: f64, demand: &ModelDemand, precision: f64) {
+    let whole = whole(lesson, demand).clamp(1e-6, 1.0);
+    let predicted = lesson.predicted.bend;
+    let (blind, gap) = (demand.blind.get(), demand.done.get() - demand.blind.get());
+    let slope = gap * predicted * whole.ln() * whole.powf(predicted);
+    let surprise = success - blind - gap * whole.powf(predicted);
+    sums[0] += precision * slope * slope;
+    sums[1] += precision * slope * surprise;
+}

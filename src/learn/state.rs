@@ -1,0 +1,112 @@
+//! What was learned, as plain data: written to the store, and read by other replicas.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::memory::Memory;
+use super::{Settings, belief, context, lengths, model};
+
+/// The meaning of the numbers in a state; raised whenever it changes.
+const VERSION: u32 = 1;
+
+/// What one replica has learned from the outcomes that it saw itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    version: u32,
+    features: usize,
+    forget: f64,
+    /// By model.
+    pub(super) models: BTreeMap<Arc<str>, ModelState>,
+}
+
+/// What was learned about one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelState {
+    /// How many outcomes the prior counts for.
+    pub(super) prior_weight: f64,
+    /// Sums of judged outcomes: those of the belief about success, then those of the bends.
+    pub(super) judged: Memory,
+    /// Sums of all outcomes: lengths.
+    pub(super) seen: Memory,
+    /// How far judgements have fallen short of what was believed, and how far they have passed it.
+    pub(super) alarm: [f64; 2],
+}
+
+/// Why a state cannot be taken in.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StateError {
+    /// Written by another version of Stint.
+    #[error(
+        "learned state of version {found}, {features} features; this is version {VERSION}, {} features: let it be learned anew, or run the version that wrote it",
+        context::COUNT
+    )]
+    Version {
+        /// Its version.
+        found: u32,
+        /// How many features it has.
+        features: usize,
+    },
+    /// Learned at another rate of forgetting, so that its sums mean something else.
+    #[error(
+        "learned with forget = {found}; the settings say {expected}: set that again, or let it be learned anew"
+    )]
+    Forget {
+        /// Its rate.
+        found: f64,
+        /// Ours.
+        expected: f64,
+    },
+    /// Damaged.
+    #[error("what was learned about the model {0:?} is damaged: let it be learned anew")]
+    Damaged(Arc<str>),
+}
+
+impl State {
+    /// Nothing learned yet.
+    pub(super) fn new(settings: &Settings) -> State {
+        State { version: VERSION, features: context::COUNT, forget: settings.forget, models: BTreeMap::new() }
+    }
+
+    /// Whether it can be taken in under these settings.
+    ///
+    /// # Errors
+    /// When it was written by another version, at another rate of forgetting, or is damaged.
+    pub fn check(&self, settings: &Settings) -> Result<(), StateError> {
+        if (self.version, self.features) != (VERSION, context::COUNT) {
+            return Err(StateError::Version { found: self.version, features: self.features });
+        }
+        if (self.forget - settings.forget).abs() > 1e-9 {
+            return Err(StateError::Forget { found: self.forget, expected: settings.forget });
+        }
+        let damaged = self.models.iter().find(|(_, model)| !model.is_sound());
+        damaged.map_or(Ok(()), |(name, _)| Err(StateError::Damaged(name.clone())))
+    }
+}
+
+impl ModelState {
+    /// Nothing learned yet.
+    pub(super) fn new(prior_weight: f64) -> ModelState {
+        ModelState {
+            prior_weight,
+            judged: Memory::new(belief::SUMS + model::BEND_SUMS),
+            seen: Memory::new(lengths::SUMS),
+            alarm: [0.0; 2],
+        }
+    }
+
+    /// Lets what is known here fade by what the others saw meanwhile.
+    pub(super) fn hear(&mut self, judged: &Memory, seen: &Memory, forget: f64) {
+        self.judged.hear(judged.own(), forget);
+        self.seen.hear(seen.own(), forget);
+    }
+
+    fn is_sound(&self) -> bool {
+        self.prior_weight.is_finite()
+            && self.prior_weight > 0.0
+            && self.judged.is_sound(belief::SUMS + model::BEND_SUMS)
+            && self.seen.is_sound(lengths::SUMS)
+            && self.alarm.iter().all(|sum| sum.is_finite())
+    }
+}

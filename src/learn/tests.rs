@@ -1,0 +1,213 @@
+//! What a book learns, seen from outside.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::catalog::{Demand, Ended, LogNormal, ModelDemand, SolutionEnded, TaskClass};
+use crate::units::{Chance, Dice, Difficulty, Tokens};
+
+use super::{Book, Context, Lesson, Settings, State, StateError};
+
+/// What the prior says of a request: two models, of which the first is thought the worse.
+fn prior() -> Demand {
+    let model = |done: f64| ModelDemand {
+        thinking: LogNormal { mu: 5.0, sigma: 0.6 },
+        solution: Tokens(100),
+        prompt: Tokens(200),
+        done: Chance::new(done),
+        blind: Chance::new(done - 0.2),
+        bend: 1.0,
+        spread: 0.0,
+    };
+    Demand {
+        class: TaskClass::Math,
+        difficulty: Difficulty::new(0.5),
+        confidence: Chance::new(0.5),
+        models: BTreeMap::from([("one".into(), model(0.6)), ("two".into(), model(0.8))]),
+    }
+}
+
+fn believed(book: &Book) -> Demand {
+    let mut demand = prior();
+    book.adjust(&mut demand);
+    demand
+}
+
+/// A finished thought of the model, judged.
+fn lesson(model: &str, success: f64) -> Lesson {
+    let demand = prior();
+    Lesson {
+        model: model.into(),
+        class: demand.class,
+        predicted: demand.models[model].clone(),
+        context: Context::of(&demand),
+        budget: Tokens(1000),
+        thinking: Tokens(150),
+        ended: Ended::Closed,
+        solution: Tokens(100),
+        solution_ended: SolutionEnded::Stop,
+        success: Some(Chance::new(success)),
+        weight: 1.0,
+    }
+}
+
+fn taught(lessons: &[Lesson]) -> Book {
+    let mut book = Book::new(Settings::default());
+    lessons.iter().for_each(|lesson| book.observe(lesson));
+    book
+}
+
+/// Outcomes of both models by the dice, cut thoughts and unjudged ones among them.
+fn lessons(seed: u64, count: usize) -> Vec<Lesson> {
+    let mut dice = Dice::new(seed);
+    let mut one = || {
+        let name = if dice.share() < 0.5 { "one" } else { "two" };
+        let mut lesson = lesson(name, if dice.share() < 0.7 { 1.0 } else { 0.0 });
+        lesson.thinking = Tokens::round((5.0 + 0.6 * dice.normal()).exp());
+        lesson.solution = Tokens::round(50.0 + 100.0 * dice.share());
+        if lesson.thinking > Tokens(180) {
+            (lesson.thinking, lesson.ended) = (Tokens(180), Ended::Cut);
+        }
+        lesson.success = lesson.success.filter(|_| dice.share() < 0.8);
+        lesson
+    };
+    (0..count).map(|_| one()).collect()
+}
+
+/// Whether two books believe the same, to so much.
+fn assert_alike(a: &Book, b: &Book, within: f64) {
+    let (a, b) = (believed(a), believed(b));
+    for (name, one) in &a.models {
+        let other = &b.models[name];
+        let pairs = [
+            (one.done.get(), other.done.get()),
+            (one.blind.get(), other.blind.get()),
+            (one.spread, other.spread),
+            (one.bend, other.bend),
+            (one.thinking.mu, other.thinking.mu),
+            (one.thinking.sigma, other.thinking.sigma),
+        ];
+        for (left, right) in pairs {
+            assert!((left - right).abs() <= within, "{name}: {one:?} is not {other:?}");
+        }
+    }
+}
+
+#[test]
+fn without_outcomes_the_prior_is_believed_with_a_spread() {
+    let (prior, now) = (prior(), believed(&Book::new(Settings::default())));
+    assert_eq!(now.models["one"].done, prior.models["one"].done);
+    assert_eq!(now.models["one"].thinking, prior.models["one"].thinking);
+    assert!((0.02..0.2).contains(&now.models["one"].spread), "{}", now.models["one"].spread);
+}
+
+#[test]
+fn a_model_that_fails_is_believed_to_fail_and_the_other_is_not() {
+    let book = taught(&vec![lesson("two", 0.0); 200]);
+    let now = believed(&book);
+    assert!(now.models["two"].done.get() < 0.1, "{:?}", now.models["two"]);
+    assert!(now.models["two"].spread < prior_spread());
+    assert_eq!(now.models["one"].done, prior().models["one"].done);
+}
+
+fn prior_spread() -> f64 {
+    believed(&Book::new(Settings::default())).models["two"].spread
+}
+
+#[test]
+fn a_prior_that_is_unsure_of_itself_gives_way_sooner() {
+    let after = |spread: f64| {
+        let mut lesson = lesson("two", 0.0);
+        lesson.predicted.spread = spread;
+        believed(&taught(&vec![lesson; 5])).models["two"].done.get()
+    };
+    assert!(after(0.3) < after(0.0) - 0.2, "{} {}", after(0.3), after(0.0));
+}
+
+#[test]
+fn what_was_learned_after_a_finished_thought_says_less_of_none() {
+    let now = believed(&taught(&vec![lesson("two", 0.0); 50]));
+    let (done, blind) = (now.models["two"].done.get(), now.models["two"].blind.get());
+    assert!(0.8 - done > 0.6 - blind && blind < 0.6, "{done} {blind}");
+}
+
+#[test]
+fn cut_thoughts_say_that_they_would_have_been_longer() {
+    // Truly ln L ~ N(5.6, 0.9), held to 200 tokens, of which about 37 % finish.
+    let mut dice = Dice::new(7);
+    let mut book = Book::new(Settings::default());
+    for _ in 0..4000 {
+        let mut lesson = lesson("one", 1.0);
+        lesson.success = None;
+        lesson.thinking = Tokens::round((5.6 + 0.9 * dice.normal()).exp().max(1.0));
+        if lesson.thinking > Tokens(200) {
+            (lesson.thinking, lesson.ended) = (Tokens(200), Ended::Cut);
+        }
+        book.observe(&lesson);
+    }
+    let thinking = believed(&book).models["one"].thinking;
+    assert!((thinking.mu - 5.6).abs() < 0.2, "{thinking:?}");
+    assert!((thinking.sigma - 0.9).abs() < 0.2, "{thinking:?}");
+}
+
+#[test]
+fn a_book_that_was_stored_goes_on_where_it_was() {
+    let all = lessons(3, 300);
+    let before = taught(&all[..200]);
+    let stored = serde_json::to_string(&before.own()).unwrap();
+    let mut after = Book::resume(Settings::default(), serde_json::from_str(&stored).unwrap()).unwrap();
+    all[200..].iter().for_each(|lesson| after.observe(lesson));
+    assert_alike(&after, &taught(&all), 1e-9);
+}
+
+#[test]
+fn a_state_from_other_settings_or_another_version_is_refused() {
+    let state = taught(&lessons(1, 20)).own();
+    let other = Settings { forget: 0.99, ..Settings::default() };
+    assert!(matches!(Book::resume(other, state.clone()), Err(StateError::Forget { .. })));
+    let mut text = serde_json::to_value(&state).unwrap();
+    text["features"] = 7.into();
+    let old: State = serde_json::from_value(text).unwrap();
+    let mut book = Book::new(Settings::default());
+    assert!(matches!(book.with_others(vec![old, state]), Err(StateError::Version { features: 7, .. })));
+    assert!(
+        believed(&book).models["one"].done != prior().models["one"].done,
+        "the sound one was left out too"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn the_order_in_which_others_are_heard_of_does_not_matter(seeds in proptest::collection::vec(0..1000u64, 3)) {
+        let states: Vec<State> = seeds.iter().map(|&seed| taught(&lessons(seed, 60)).own()).collect();
+        let merged = |order: [usize; 3]| {
+            let mut book = taught(&lessons(5, 40));
+            book.with_others(order.map(|at| states[at].clone()).to_vec()).unwrap();
+            book
+        };
+        assert_alike(&merged([0, 1, 2]), &merged([2, 0, 1]), 1e-12);
+        let mut twice = merged([1, 2, 0]);
+        twice.with_others(states.clone()).unwrap();
+        assert_alike(&twice, &merged([0, 1, 2]), 1e-12);
+    }
+
+    #[test]
+    fn two_replicas_that_share_believe_what_one_would_that_saw_all(seed in 0..1000u64) {
+        let all = lessons(seed, 600);
+        let mut replicas = [Book::new(Settings::default()), Book::new(Settings::default())];
+        for (at, lesson) in all.iter().enumerate() {
+            replicas[at % 2].observe(lesson);
+            if at % 10 == 9 {
+                let states = replicas.each_ref().map(Book::own);
+                replicas[0].with_others(vec![states[1].clone()]).unwrap();
+                replicas[1].with_others(vec![states[0].clone()]).unwrap();
+            }
+        }
+        let [one, two] = replicas;
+        assert_alike(&one, &taught(&all), 0.02);
+        assert_alike(&two, &taught(&all), 0.02);
+    }
+}
