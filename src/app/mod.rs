@@ -15,6 +15,7 @@ mod probe;
 mod refresh;
 mod seal;
 mod serve;
+mod simulate;
 
 pub use build::{App, BuildError, Running, build};
 pub use command::{Command, main};
