@@ -7,7 +7,7 @@ const SIZE: (f64, f64) = (820.0, 440.0);
 /// The corners of the plane in it.
 const PLANE: (f64, f64, f64, f64) = (70.0, 40.0, 650.0, 390.0);
 /// About so many marks are on an axis.
-const MARKS: f64 = 6.0;
+const MARKS: f64 = 8.0;
 /// Told apart by those who see few colours too (Okabe and Ito, *Color universal design*, 2008).
 const COLOURS: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#b0a000"];
@@ -62,7 +62,8 @@ impl Chart {
     pub fn svg(&self) -> String {
         let lines = layered(&self.lines);
         let points = || lines.iter().flat_map(|line| line.points.iter()).filter(|(x, y)| (x + y).is_finite());
-        let across = Axis::over(points().map(|point| point.0), false);
+        let has_dots = self.lines.iter().any(|line| line.manner == Manner::Dot);
+        let across = Axis::over(points().map(|point| point.0), has_dots);
         let has_layers = self.lines.iter().any(|line| line.manner == Manner::Layer);
         let upwards = Axis::over(points().map(|point| point.1).chain(has_layers.then_some(0.0)), true);
         let (width, height) = SIZE;
@@ -120,7 +121,7 @@ impl Axis {
         let step = [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|step| *step >= rough);
         let step = step.unwrap_or(10.0 * power);
         if has_margin {
-            (from, to) = ((from / step).floor() * step, (to / step).ceil() * step);
+            (from, to) = ((from / step).floor() * step, (to / step - 1e-9).ceil() * step);
         }
         Axis { from, to, step }
     }
@@ -234,6 +235,6 @@ mod tests {
     fn marks_are_round_and_embrace_the_numbers() {
         check(0.0, 1.0, &["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         check(-3.0, 101.0, &["-20", "0", "20", "40", "60", "80", "100", "120"]);
-        check(0.0, 0.0008, &["0.00000", "0.00020", "0.00040", "0.00060", "0.00080"]);
+        check(0.0, 0.001, &["0.00000", "0.00020", "0.00040", "0.00060", "0.00080", "0.00100"]);
     }
 }
