@@ -12,6 +12,7 @@ mod log;
 mod manage;
 mod models;
 mod probe;
+mod quote;
 mod refresh;
 mod seal;
 mod serve;

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::backend::fleet::{Beginning, Fleet};
-use crate::catalog::{Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route};
+use crate::catalog::{Allowance, Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route};
 use crate::chat::Request;
 use crate::estimate;
 use crate::idempotency::Ticket;
@@ -19,7 +19,7 @@ use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
 use crate::tenant::{Access, Tenant};
-use crate::units::{AccountId, Limit, RequestId, Timestamp, Tokens};
+use crate::units::{AccountId, Chance, Limit, RequestId, Timestamp, Tokens};
 
 use super::demotions::Demotions;
 use super::flying::Flying;
@@ -61,12 +61,34 @@ impl std::fmt::Debug for Parts {
 }
 
 /// A request with everything that was decided about it before money is asked for.
-struct Considered {
-    request: Arc<Request>,
+pub(super) struct Considered {
+    pub(super) request: Arc<Request>,
     route: Route,
-    demand: Demand,
+    pub(super) demand: Demand,
     market: Market,
-    models: Vec<Arc<Model>>,
+    pub(super) models: Vec<Arc<Model>>,
+}
+
+impl Considered {
+    /// Asks `what` of the plan on what is left; draws are made from `seed`.
+    pub(super) fn ask<T>(&self, allowance: &Allowance, seed: u64, what: impl FnOnce(&plan::Ask) -> T) -> T {
+        let models: Vec<&Model> = self.models.iter().map(AsRef::as_ref).collect();
+        let (route, nothing) = (&self.route, Chance::new(0.0));
+        let explores = route.explore > nothing || route.uncapped > nothing;
+        what(&plan::Ask {
+            demand: &self.demand,
+            models: &models,
+            route,
+            market: &self.market,
+            allowance,
+            budget: &self.request.budget,
+            needs: &needs::of(&self.request),
+            choices: self.request.choices,
+            streams: self.request.streams,
+            sticky: None,
+            explore: explores.then_some(plan::Explore { seed, floor: route.explore }),
+        })
+    }
 }
 
 impl Gateway {
@@ -154,10 +176,7 @@ impl Gateway {
         if self.parts.tasks.is_stopping() {
             return Err(Refusal::Stopping);
         }
-        let most = self.parts.settings.choices_max;
-        if request.choices > most {
-            return Err(Refusal::TooManyChoices { asked: request.choices, most });
-        }
+        self.count_choices(&request)?;
         let place = self.place()?;
         let id = RequestId::new();
         let considered = self.consider(&tenant.access, request)?;
@@ -188,6 +207,12 @@ impl Gateway {
         Ok(Flight { id, model, choices, reserved, reports })
     }
 
+    /// Refuses more choices than may be asked for.
+    pub(super) fn count_choices(&self, request: &Request) -> Result<(), Refusal> {
+        let (asked, most) = (request.choices, self.parts.settings.choices_max);
+        if asked > most { Err(Refusal::TooManyChoices { asked, most }) } else { Ok(()) }
+    }
+
     /// A place among those in flight.
     pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         // Those who are refused together are not to come back together.
@@ -196,7 +221,7 @@ impl Gateway {
     }
 
     /// Estimates the demand and looks at the market.
-    fn consider(&self, access: &Access, request: Request) -> Result<Considered, Refusal> {
+    pub(super) fn consider(&self, access: &Access, request: Request) -> Result<Considered, Refusal> {
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, access, &request.model)
             .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
@@ -246,21 +271,10 @@ impl Gateway {
     ) -> Result<(Plan, Reservation), Refusal> {
         let now = self.parts.ledger.now();
         let (account, about) = (tenant.account.clone(), about::of(&on.request.extra));
-        let models: Vec<&Model> = on.models.iter().map(AsRef::as_ref).collect();
-        let plan = plan::plan(&plan::Ask {
-            demand: &on.demand,
-            models: &models,
-            route: &on.route,
-            market: &on.market,
-            allowance: &self.parts.ledger.allowance(&account, &about, now),
-            budget: &on.request.budget,
-            needs: &needs::of(&on.request),
-            choices: on.request.choices,
-            streams: false,
-            sticky: None,
-            explore: None,
-        })
-        .map_err(|refusal| self.explained(refusal, &on.models))?;
+        let allowance = self.parts.ledger.allowance(&account, &about, now);
+        let plan = on
+            .ask(&allowance, id.seed(), plan::plan)
+            .map_err(|refusal| self.explained(refusal, &on.models))?;
         let offer = &plan.best;
         let expires = now + self.time(&on.request) + EXPIRY_MARGIN;
         let claim = Claim {
@@ -278,7 +292,7 @@ impl Gateway {
     }
 
     /// Where no model can be asked because all are left alone, until when that is so.
-    fn explained(&self, refusal: plan::Refusal, models: &[Arc<Model>]) -> Refusal {
+    pub(super) fn explained(&self, refusal: plan::Refusal, models: &[Arc<Model>]) -> Refusal {
         let fleets = models.iter().filter_map(|model| self.parts.fleets.get(&model.name));
         match (&refusal, fleets.filter_map(|fleet| fleet.rest()).min()) {
             (plan::Refusal::Unhealthy, Some(retry_after)) => Refusal::Resting { retry_after },

@@ -14,6 +14,7 @@ mod fields;
 mod headers;
 mod openai;
 mod pages;
+mod plan;
 mod repeat;
 mod router;
 mod server;

@@ -19,7 +19,7 @@ use crate::tenant::Keys;
 use crate::units::RequestId;
 
 use super::error::Problem;
-use super::{Settings, auth, bodies, chat, embeddings, headers, pages, usage};
+use super::{Settings, auth, bodies, chat, embeddings, headers, pages, plan, usage};
 
 /// What the handlers ask.
 pub struct Service {
@@ -66,6 +66,7 @@ fn rows() -> Vec<Row<Arc<Service>>> {
         Row::new("POST", "/v1/chat/completions", post(chat::completions)),
         Row::new("POST", "/v1/completions", post(chat::texts)),
         Row::new("POST", "/v1/embeddings", post(embeddings::embeddings)),
+        Row::new("POST", "/v1/plan", post(plan::plan)),
         Row::new("GET", "/v1/models", get(pages::models)),
         Row::new("GET", "/v1/models/{*name}", get(pages::model)),
         Row::new("GET", "/v1/allowance", get(pages::allowance)),

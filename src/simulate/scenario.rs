@@ -80,6 +80,8 @@ pub struct Worth {
     pub worth: Money,
     /// A second of waiting, in dollars.
     pub second: Money,
+    /// The share of requests whose model is drawn evenly, the others being drawn from what is believed; 0 draws nothing.
+    pub explore: f64,
 }
 
 /// How far what is predicted is from the truth.
@@ -354,7 +356,7 @@ impl Limit {
 impl Default for Worth {
     fn default() -> Worth {
         let usual = crate::catalog::Route::usual("auto");
-        Worth { worth: usual.worth, second: usual.second }
+        Worth { worth: usual.worth, second: usual.second, explore: usual.explore.get() }
     }
 }
 

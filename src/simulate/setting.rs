@@ -7,13 +7,13 @@ use std::time::Duration;
 use crate::catalog::{Catalog, Model, Route};
 use crate::ledger::AccountId;
 use crate::tenant::Terms;
-use crate::units::{Amount, Timestamp, Tokens, Window, Zone};
+use crate::units::{Amount, Chance, Timestamp, Tokens, Window, Zone};
 
 use super::arrivals::Arrivals;
 use super::host::{self, Host};
 use super::moment::Moment;
 use super::population::Population;
-use super::scenario::{Answerer, Asker, Scenario, ScenarioError, Work};
+use super::scenario::{Answerer, Asker, Scenario, ScenarioError, Work, Worth};
 use super::trace::Trace;
 
 /// All that a world depends on, the same for every policy.
@@ -140,11 +140,13 @@ impl Setting {
 
 /// The models that may be chosen and the route to them. Answers are no texts here, so nothing is voted on.
 fn choices(scenario: &Scenario, catalog: Option<&Catalog>) -> (Vec<Arc<Model>>, Route) {
-    let usual = Route { worth: scenario.route.worth, second: scenario.route.second, ..Route::usual("auto") };
+    let Worth { worth, second, explore } = scenario.route;
+    let usual = Route { worth, second, explore: Chance::new(explore), ..Route::usual("auto") };
     let (mut models, route) = match catalog {
         None => (scenario.models.iter().map(|one| Arc::new(host::model(one))).collect::<Vec<_>>(), usual),
         Some(catalog) => {
             let route = catalog.route("auto").unwrap_or(usual);
+            let route = Route { vote: None, cascade: false, ..route };
             (catalog.candidates(&route).cloned().collect(), route)
         }
     };

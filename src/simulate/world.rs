@@ -168,8 +168,10 @@ impl<'a> World<'a> {
         let models: Vec<&Model> = self.hosts.iter().map(|host| &*host.model).collect();
         let allowance = self.bank.allowance(request.tenant, self.now.on_calendar(self.setting.start));
         let mut dice = self.setting.population.dice(request, 0xd1ce, 0);
-        let floor = self.setting.route.explore;
-        let explore = (self.policy == Policy::Stint).then(|| Explore { seed: dice.bits(), floor });
+        let (floor, nothing) = (self.setting.route.explore, Chance::default());
+        let explores =
+            self.policy == Policy::Stint && (floor > nothing || self.setting.route.uncapped > nothing);
+        let explore = explores.then(|| Explore { seed: dice.bits(), floor });
         let ask = Ask {
             demand: &self.demand,
             models: &models,

@@ -21,6 +21,7 @@ const API: &[Row] = &[
     ("POST", "/v1/chat/completions", [401, 401, 400, 400, 401]),
     ("POST", "/v1/completions", [401, 401, 400, 400, 401]),
     ("POST", "/v1/embeddings", [401, 401, 400, 400, 401]),
+    ("POST", "/v1/plan", [401, 401, 400, 400, 401]),
     ("GET", "/v1/models", [401, 401, 200, 200, 401]),
     ("GET", "/v1/models/{*name}", [401, 401, 404, 404, 401]),
     ("GET", "/v1/allowance", [401, 401, 200, 200, 401]),
@@ -270,6 +271,7 @@ const NAMING: &[(&str, &str)] = &[
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/completions"),
     ("POST", "/v1/embeddings"),
+    ("POST", "/v1/plan"),
     ("GET", "/v1/models"),
     ("GET", "/v1/models/{*name}"),
 ];
@@ -295,6 +297,8 @@ async fn check(access: Access, allowed: &[&str]) {
         assert_eq!(page.status, expected, "{name} for {access:?}");
         let text = json!({ "model": name, "prompt": "1+2" });
         assert_eq!(world.post("/v1/completions", "sk-key", &text).await.status, expected, "{name}");
+        let quoted = json!({ "model": name, "messages": [{ "role": "user", "content": "1+2" }] });
+        assert_eq!(world.post("/v1/plan", "sk-key", &quoted).await.status, expected, "{name}");
         // These models make no vectors, which whoever may name them is told.
         let vectors = world.post("/v1/embeddings", "sk-key", &json!({ "model": name, "input": "1" })).await;
         assert_eq!(vectors.status, if may { 400 } else { 404 }, "{name}: {}", vectors.text);

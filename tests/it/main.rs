@@ -29,6 +29,7 @@ mod outage;
 mod overload;
 mod probe;
 mod providers;
+mod quotes;
 mod replicas;
 mod reserving;
 mod resilience;

@@ -16,7 +16,7 @@ use crate::units::Timestamp;
 
 use super::command::{fail, say};
 
-pub(super) use usage::UsageOptions;
+pub(super) use usage::{UsageOptions, aligned};
 
 /// What can be done with the books.
 #[derive(Debug, Subcommand)]

@@ -80,7 +80,8 @@ fn counts(sums: &crate::ledger::Sums) -> [String; 6] {
 }
 
 /// Texts to the left, numbers to the right.
-fn aligned(rows: &[Vec<String>], texts: usize) -> String {
+/// Columns as wide as they must be; those after the first `texts` are numbers.
+pub(in crate::app) fn aligned(rows: &[Vec<String>], texts: usize) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
     let line = |row: &Vec<String>| {

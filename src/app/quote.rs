@@ -1,0 +1,196 @@
+//! `stint plan "question"`: asks the running server what it would do with a question, and prints the offers as a table.
+//!
+//! The server is asked rather than the configuration read, since only it knows queues, speeds, what was learned and what
+//! is left.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::{config, http};
+
+use super::books::aligned;
+use super::command::{fail, say};
+
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What names the caller's key.
+const KEY: &str = "STINT_KEY";
+
+/// What is asked, and within which budget.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The question, as one would ask it.
+    question: String,
+    /// A model, or a route.
+    #[arg(long, default_value = "auto")]
+    model: String,
+    /// Thinking tokens, rather than what the plan decides.
+    #[arg(long, value_name = "TOKENS")]
+    thinking: Option<u64>,
+    /// Solution tokens.
+    #[arg(long, value_name = "TOKENS")]
+    solution: Option<u64>,
+    /// The most it may cost, in dollars.
+    #[arg(long, value_name = "USD")]
+    cost: Option<String>,
+    /// When the answer must be there, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    deadline: Option<u64>,
+    /// A share of the model's usual thinking.
+    #[arg(long)]
+    effort: Option<f64>,
+    /// From 0, the cheapest that is good enough, to 1, the best regardless.
+    #[arg(long)]
+    preference: Option<f64>,
+    /// Where the server is, where that is not this configuration's address.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// All offers, also those that cost more than another and reach no more.
+    #[arg(long)]
+    all: bool,
+    /// The answer as the server gives it.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no quote.
+#[derive(Debug, thiserror::Error)]
+enum NoQuote {
+    #[error(
+        "no server answers at {0}; start it with `stint serve`, name the configuration that it runs with by --config, or \
+         give its address by --url"
+    )]
+    Silent(String, #[source] reqwest::Error),
+    #[error("the server wants a key: put yours into the environment variable {KEY}")]
+    Key,
+    #[error("{0}")]
+    Refused(String),
+    #[error("the answer makes no sense; is {0} a stint of this version?")]
+    Nonsense(String),
+}
+
+pub(super) fn plan(file: Option<&Path>, options: &Options) -> ExitCode {
+    let settings = match config::load_locally(file, &config::environment) {
+        Ok(settings) => settings,
+        Err(mistakes) => return fail(&mistakes),
+    };
+    let base = options.url.clone().unwrap_or_else(|| url(http::reachable(settings.http.listen)));
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error),
+    };
+    match runtime.block_on(ask(&base, options)) {
+        Ok(quote) if options.json => say(&format!("{quote:#}")),
+        Ok(quote) => say(table(&quote, options.all).trim_end()),
+        Err(error) => return fail(&error),
+    }
+    ExitCode::SUCCESS
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
+async fn ask(base: &str, options: &Options) -> Result<Value, NoQuote> {
+    let silent = |error| NoQuote::Silent(base.to_owned(), error);
+    let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().map_err(silent)?;
+    let mut request = client.post(format!("{}/v1/plan", base.trim_end_matches('/')));
+    request = request.header("content-type", "application/json").body(body(options).to_string());
+    if let Some(key) = config::environment(KEY) {
+        request = request.bearer_auth(key);
+    }
+    let answer = request.send().await.map_err(silent)?;
+    let status = answer.status();
+    let text = answer.text().await.map_err(silent)?;
+    if status == reqwest::StatusCode::UNAUTHORIZED {
+        return Err(NoQuote::Key);
+    }
+    let answer: Value = serde_json::from_str(&text).map_err(|_| NoQuote::Nonsense(base.to_owned()))?;
+    match answer["error"]["message"].as_str() {
+        Some(message) => Err(NoQuote::Refused(message.to_owned())),
+        None => Ok(answer),
+    }
+}
+
+fn body(options: &Options) -> Value {
+    let budget = [
+        ("thinking_tokens", options.thinking.map(Value::from)),
+        ("solution_tokens", options.solution.map(Value::from)),
+        ("cost_usd", options.cost.clone().map(Value::from)),
+        ("deadline_ms", options.deadline.map(Value::from)),
+        ("effort", options.effort.map(Value::from)),
+        ("preference", options.preference.map(Value::from)),
+    ];
+    let stated = budget.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    json!({
+        "model": options.model,
+        "messages": [{ "role": "user", "content": options.question }],
+        "budget": stated.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+/// The offers, the chosen one marked, and why.
+fn table(quote: &Value, all: bool) -> String {
+    let head =
+        ["", "model", "thinking", "solution", "samples", "success", "USD", "at most", "seconds", "value USD"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let offers = quote["offers"].as_array().map_or(&[][..], Vec::as_slice);
+    for (at, offer) in offers.iter().enumerate() {
+        let chosen = quote["chosen"] == at;
+        if all || chosen || !is_beaten(offer, offers) {
+            rows.push(row(offer, chosen));
+        }
+    }
+    let left_out = offers.len() + 1 - rows.len();
+    let mut said = aligned(&rows, 2);
+    if left_out > 0 {
+        said += &format!("({left_out} more cost more than another and reach no more; --all shows them)\n");
+    }
+    for refused in quote["refused"].as_array().into_iter().flatten() {
+        said += &format!("not {}: {}\n", text(&refused["model"]), text(&refused["message"]));
+    }
+    said + "\n" + &text(&quote["why"]) + "\n"
+}
+
+fn row(offer: &Value, chosen: bool) -> Vec<String> {
+    let model = match offer["escalates_to"]["model"].as_str() {
+        Some(second) => format!("{}, then {second}", text(&offer["model"])),
+        None => text(&offer["model"]),
+    };
+    let number = |name: &str, decimals: usize| format!("{:.decimals$}", offer[name].as_f64().unwrap_or(0.0));
+    let percent = format!("{:.1} %", offer["success"].as_f64().unwrap_or(0.0) * 100.0);
+    vec![
+        if chosen { "→" } else { "" }.to_owned(),
+        model,
+        text(&offer["thinking_tokens"]),
+        text(&offer["solution_tokens"]),
+        text(&offer["samples"]),
+        percent,
+        text(&offer["cost_usd"]),
+        text(&offer["worst_case_usd"]),
+        number("seconds", 2),
+        number("value_usd", 6),
+    ]
+}
+
+/// Whether another offer costs and takes no more, and succeeds more often; of equals the first stays.
+fn is_beaten(offer: &Value, offers: &[Value]) -> bool {
+    let figures = |offer: &Value| {
+        let dollars = offer["cost_usd"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+        (offer["success"].as_f64().unwrap_or(0.0), dollars, offer["seconds"].as_f64().unwrap_or(0.0))
+    };
+    let (success, dollars, seconds): (f64, f64, f64) = figures(offer);
+    offers
+        .iter()
+        .map(figures)
+        .any(|(more, less, sooner)| more > success && less <= dollars && sooner <= seconds)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,40 @@
+//! What a request would be planned as, for those who ask before they spend: nothing is reserved, sent, bought or kept.
+
+use crate::catalog::{Allowance, Demand};
+use crate::chat::Request;
+use crate::plan::{self, Quote};
+use crate::tenant::Tenant;
+
+use super::{Gateway, Refusal, about};
+
+/// A quote, and the estimate that it is made of.
+#[derive(Debug)]
+pub struct Quoted {
+    /// How hard the request looks.
+    pub demand: Demand,
+    /// Every offer, and the one that would be taken.
+    pub quote: Quote,
+}
+
+impl Gateway {
+    /// Plans a request as [`Gateway::admit`] would on what is left now, and tells all that it would choose from.
+    ///
+    /// # Errors
+    /// As `admit`'s, where that would refuse before it reserves.
+    pub async fn quote(&self, tenant: &Tenant, request: Request) -> Result<Quoted, Refusal> {
+        self.count_choices(&request)?;
+        let on = self.consider(&tenant.access, request)?;
+        let (ledger, about) = (&self.parts.ledger, about::of(&on.request.extra));
+        let left = || ledger.allowance(&tenant.account, &about, ledger.now());
+        let quote = |allowance: &Allowance| on.ask(allowance, 0, plan::quote);
+        let quote = match quote(&left()) {
+            Err(plan::Refusal::DoesNotFit { .. }) if ledger.is_shared() => {
+                ledger.gather(&tenant.account, &about).await;
+                quote(&left())
+            }
+            quoted => quoted,
+        };
+        let quote = quote.map_err(|refusal| self.explained(refusal, &on.models))?;
+        Ok(Quoted { demand: on.demand, quote })
+    }
+}

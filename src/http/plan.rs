@@ -1,0 +1,87 @@
+//! `POST /v1/plan`: what a chat completion would be planned as, and what it would cost. Nothing is spent.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Request, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+use crate::catalog::{Contender, Demand, Offer};
+use crate::gateway::Quoted;
+use crate::plan::Refusal;
+
+use super::error::Problem;
+use super::openai::read;
+use super::router::Service;
+use super::{auth, body, chat};
+
+/// What a quote does not do, said with each.
+const NOTE: &str =
+    "priced by the means of what is believed: no model was drawn, no probe bought, nothing reserved or spent";
+
+/// Answers with every offer, and the one that would be taken.
+pub(super) async fn plan(
+    State(service): State<Arc<Service>>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let tenant = auth::tenant(&service.keys, &parts.headers)?;
+    let body = body::read(&parts.headers, body, &service.settings).await?;
+    let (request, _) = read(&body, &parts.headers, &service.settings.efforts)?;
+    let quoted = service.gateway.quote(&tenant, request).await;
+    let answer = quoted.map(|quoted| written(&quoted)).map_err(Problem::from).into_response();
+    Ok(chat::with_limits(&service, &tenant, answer))
+}
+
+fn written(Quoted { demand, quote }: &Quoted) -> Response {
+    let refused = quote.refused.iter().map(|(model, refusal)| refused(model, refusal));
+    let page = json!({
+        "object": "plan",
+        "demand": told(demand),
+        "offers": quote.offers.iter().map(offer).collect::<Vec<_>>(),
+        "chosen": quote.chosen,
+        "contenders": quote.contenders.iter().map(contender).collect::<Vec<_>>(),
+        "refused": refused.collect::<Vec<_>>(),
+        "why": quote.why,
+        "note": NOTE,
+    });
+    ([(header::CONTENT_TYPE, "application/json")], page.to_string()).into_response()
+}
+
+fn told(demand: &Demand) -> Value {
+    let class = demand.class.word();
+    json!({ "class": class, "difficulty": demand.difficulty, "confidence": demand.confidence })
+}
+
+fn offer(offer: &Offer) -> Value {
+    let mut told = Map::new();
+    let mut tell = |name: &str, value: Value| told.insert(name.to_owned(), value);
+    tell("model", (*offer.model).into());
+    tell("thinking_tokens", offer.thinking.0.into());
+    tell("solution_tokens", offer.solution.0.into());
+    if let Some(word) = &offer.effort {
+        tell("reasoning_effort", word.as_str().into());
+    }
+    tell("enforced", offer.class.word().into());
+    tell("samples", offer.samples.into());
+    if let Some(second) = &offer.escalate {
+        tell("escalates_to", json!({ "model": &*second.model, "thinking_tokens": second.thinking.0 }));
+    }
+    tell("success", json!(offer.success));
+    tell("cost_usd", json!(offer.cost));
+    tell("worst_case_usd", json!(offer.worst.money));
+    tell("seconds", offer.seconds.into());
+    tell("value_usd", offer.value.into());
+    Value::Object(told)
+}
+
+/// A model at its best, and the chance with which a request takes it: 1 or 0 on a route that does not explore.
+fn contender(contender: &Contender) -> Value {
+    json!({ "model": &*contender.model, "propensity": contender.propensity })
+}
+
+fn refused(model: &str, refusal: &Refusal) -> Value {
+    json!({ "model": model, "code": refusal.code(), "message": refusal.to_string() })
+}
