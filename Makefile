@@ -12,7 +12,7 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint fuzz bench card image
+.PHONY: run build test test-tools lint fuzz bench card image decide
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -54,3 +54,8 @@ card: build test-tools
 # Every step of the Dockerfile, on this machine, into a folder of its own; then starts what came out once.
 image:
 	scripts/image.sh all
+
+# Measures how Stint decides and writes tables and plots to load-tests/results: make decide DATA=../shared/data
+DATA ?= ../shared/data
+decide:
+	cargo run -p decide --locked -- all --data $(DATA)

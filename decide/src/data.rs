@@ -6,10 +6,10 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// One question with every model's answer to it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Row {
     /// The question's text.
     pub question: String,
@@ -22,9 +22,11 @@ pub struct Row {
     /// Where it was taken from.
     #[serde(default)]
     pub src: String,
-    /// By model, 1 where its answer was right.
+    /// By model, 1 where its answer was right; a model that was not asked is not in it.
+    #[serde(deserialize_with = "told")]
     pub correct: BTreeMap<String, u8>,
     /// By model, how many characters it wrote, thought and answer together.
+    #[serde(deserialize_with = "told")]
     pub out_chars: BTreeMap<String, f64>,
 }
 
@@ -61,10 +63,22 @@ impl Row {
         text
     }
 
-    /// Whether a model was right, as a number.
+    /// Whether a model was right, as a number; 0 where it was not asked.
     pub fn right(&self, model: &str) -> f64 {
         self.correct.get(model).map_or(0.0, |&right| f64::from(right))
     }
+
+    /// The share of the models asked that were wrong: how hard the question is.
+    pub fn difficulty(&self) -> f64 {
+        let right: f64 = self.correct.values().copied().map(f64::from).sum();
+        1.0 - right / f64::from(u32::try_from(self.correct.len().max(1)).unwrap_or(u32::MAX))
+    }
+}
+
+/// Entries without a value are left out.
+fn told<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<BTreeMap<String, T>, D::Error> {
+    let entries = BTreeMap::<String, Option<T>>::deserialize(from)?;
+    Ok(entries.into_iter().filter_map(|(model, value)| Some((model, value?))).collect())
 }
 
 /// MMLU-Pro with 29 models.

@@ -3,5 +3,15 @@
 //! Everything is paired: the same questions, the same folds, the same seeds for each policy and each baseline. No
 //! test fold is ever fitted on, and none chooses a parameter.
 
+#![expect(clippy::cast_precision_loss, clippy::print_stdout, reason = "counts of rows; a tool that prints")]
+
+pub mod bootstrap;
 pub mod data;
 pub mod folds;
+pub mod measure;
+pub mod plot;
+pub mod ridge;
+pub mod routing;
+pub mod sparse;
+pub mod surface;
+pub mod tfidf;
