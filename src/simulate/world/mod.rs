@@ -3,27 +3,27 @@
 //! Every request takes the gateway's way: predicted, corrected by what was learned, planned, reserved, sent, retried with the
 //! next best model where its worst case fits, settled, learned from. Only execution is made up.
 
+mod deciding;
+mod learning;
+
 use std::sync::Arc;
 
-use crate::catalog::{Demand, Market, Model, Needs, Plan, Tariff};
-use crate::chat::Budget;
-use crate::learn::{Context, Lesson};
-use crate::plan::{Ask, Explore, Refusal};
+use crate::catalog::{Demand, Market, Plan, Tariff};
+use crate::learn::Lesson;
 use crate::units::{Chance, Money, Tokens};
 
-use super::agenda::{Agenda, Happening};
-use super::arrivals::Arrivals;
-use super::bank::Bank;
-use super::flight::{Flight, Stage};
-use super::host::{FAILS_AFTER, Host, Seat};
-use super::learner::Learner;
-use super::moment::Moment;
-use super::policy::Policy;
-use super::population::Request;
-use super::setting::Setting;
-use super::slots::Slots;
-use super::tally::{Served, Tally};
-use super::work::Work;
+use crate::simulate::agenda::{Agenda, Happening};
+use crate::simulate::arrivals::Arrivals;
+use crate::simulate::bank::Bank;
+use crate::simulate::flight::{Flight, Stage};
+use crate::simulate::host::{FAILS_AFTER, Host, Seat};
+use crate::simulate::learner::Learner;
+use crate::simulate::moment::Moment;
+use crate::simulate::policy::Policy;
+use crate::simulate::setting::Setting;
+use crate::simulate::slots::Slots;
+use crate::simulate::tally::{Served, Tally};
+use crate::simulate::work::Work;
 
 /// One policy's world.
 pub(super) struct World<'a> {
@@ -138,56 +138,6 @@ impl<'a> World<'a> {
         self.seat(place);
     }
 
-    /// Writes down what is known about a request and about the models now.
-    fn look(&mut self, request: &Request) -> Context {
-        let (population, share) = (&self.setting.population, self.setting.share(self.now));
-        self.demand.class = population.task(request);
-        self.demand.difficulty = population.difficulty(request);
-        for (number, demand) in self.demand.models.values_mut().enumerate() {
-            *demand = match self.policy {
-                Policy::Oracle => population.truth(request, number, self.hosts[number].ability(share)),
-                _ => population.told(request, number),
-            };
-        }
-        let context = Context::of(&self.demand);
-        if self.policy == Policy::Stint {
-            self.learner.adjust(&mut self.demand);
-        }
-        for (host, conditions) in self.hosts.iter().zip(self.market.models.values_mut()) {
-            *conditions = host.conditions(self.now);
-        }
-        self.market.shadow_price = match self.policy {
-            Policy::Stint => self.learner.price(request.tenant),
-            Policy::Oracle => self.prices[request.tenant],
-            _ => 1.0,
-        };
-        context
-    }
-
-    fn plan(&self, request: &Request) -> Result<Plan, Refusal> {
-        let models: Vec<&Model> = self.hosts.iter().map(|host| &*host.model).collect();
-        let allowance = self.bank.allowance(request.tenant, self.now.on_calendar(self.setting.start));
-        let mut dice = self.setting.population.dice(request, 0xd1ce, 0);
-        let (floor, nothing) = (self.setting.route.explore, Chance::default());
-        let explores =
-            self.policy == Policy::Stint && (floor > nothing || self.setting.route.uncapped > nothing);
-        let explore = explores.then(|| Explore { seed: dice.bits(), floor });
-        let ask = Ask {
-            demand: &self.demand,
-            models: &models,
-            route: &self.setting.route,
-            market: &self.market,
-            allowance: &allowance,
-            budget: &Budget::default(),
-            needs: &Needs::default(),
-            choices: 1,
-            streams: true,
-            sticky: None,
-            explore,
-        };
-        self.policy.plan(ask, self.setting.scenario.fixed.thinking, &mut dice)
-    }
-
     /// Brings a flight to the host of its offer.
     fn seat(&mut self, place: usize) {
         let Some(flight) = self.flights.at(place) else { return };
@@ -282,37 +232,6 @@ impl<'a> World<'a> {
             ((flight.request.number, flight.request.tenant), self.now.on_calendar(self.setting.start));
         let within = self.bank.settle(id, money, thinking, at);
         self.tally.faults.overruns += u64::from(!within);
-    }
-
-    /// Learns at once how long it took, and later how good it was where somebody says so.
-    fn learn(&mut self, flight: &Flight, work: &Work, right: bool) {
-        let (population, feedback) = (&self.setting.population, self.setting.scenario.feedback);
-        let mut dice = population.dice(&flight.request, 0xfee_d, 0);
-        let (is_judged, is_wrong) = (dice.share() < feedback.share, dice.share() < feedback.wrong);
-        let lesson = Lesson {
-            model: flight.offer.model.clone(),
-            class: population.task(&flight.request),
-            predicted: population.told(&flight.request, flight.model),
-            context: flight.context,
-            budget: flight.offer.thinking,
-            thinking: work.thinking,
-            ended: work.ended,
-            solution: work.solution,
-            solution_ended: work.solution_ended,
-            success: is_judged.then(|| Chance::new(if right == is_wrong { 0.0 } else { 1.0 })),
-            weight: 1.0,
-        };
-        if lesson.success.is_none() {
-            return self.learner.observe(&lesson);
-        }
-        let place = self.words.put(lesson);
-        self.agenda.enter(self.now.after(feedback.delay), Happening::Word(place));
-    }
-
-    fn hear(&mut self, place: usize) {
-        if let Some(lesson) = self.words.take(place) {
-            self.learner.observe(&lesson);
-        }
     }
 
     /// An event begins, or ends: its number, twice.
