@@ -141,7 +141,7 @@ impl Population {
             return ModelDemand { prompt: told.prompt.max(request.prompt), ..told.clone() };
         }
         let (answerer, bent) = (&self.models[model], self.bent[model][request.class]);
-        let mut dice = self.dice(request, 0x70_1d, model);
+        let mut dice = self.dice(request, 0x701d, model);
         let ability = answerer.ability + bent.skill + bent.success + self.blur.success * dice.normal();
         let mu = self.mu(request, model) + bent.length + self.blur.length * dice.normal();
         let length = LogNormal { mu, sigma: answerer.sigma.hypot(self.blur.length) };
@@ -150,7 +150,7 @@ impl Population {
 
     /// The luck of one model with one request.
     pub(super) fn luck(&self, request: &Request, model: usize) -> Luck {
-        let mut dice = self.dice(request, 0x1_0c4, model);
+        let mut dice = self.dice(request, 0x10c4, model);
         let length = match self.known(request, model) {
             Some((_, _, believed)) => believed.thinking,
             None => LogNormal { mu: self.mu(request, model), sigma: self.models[model].sigma },

@@ -12,7 +12,7 @@ impl World<'_> {
     /// Learns at once how long it took, and later how good it was where somebody says so.
     pub(super) fn learn(&mut self, flight: &Flight, work: &Work, right: bool) {
         let (population, feedback) = (&self.setting.population, self.setting.scenario.feedback);
-        let mut dice = population.dice(&flight.request, 0xfee_d, 0);
+        let mut dice = population.dice(&flight.request, 0xfeed, 0);
         let (is_judged, is_wrong) = (dice.share() < feedback.share, dice.share() < feedback.wrong);
         let lesson = Lesson {
             model: flight.offer.model.clone(),
