@@ -8,6 +8,7 @@ pub mod app;
 pub mod config;
 
 pub mod http;
+pub mod simulate;
 
 pub mod gateway;
 pub mod storage;

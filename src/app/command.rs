@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::manage::{self, Keys};
-use super::{books, check, health, probe, quote, serve};
+use super::{books, check, health, probe, quote, serve, simulate};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
@@ -38,6 +38,8 @@ enum Verb {
     Probe(probe::Options),
     /// Ask the running server what it would do with a question, and print the offers, the chosen one, and why.
     Plan(quote::Options),
+    /// Compare policies on a made-up world in virtual time; with --config, on the configured models and accounts.
+    Simulate(simulate::Options),
     /// Ask the configured server whether it is ready; for health checks.
     Health,
 }
@@ -54,6 +56,7 @@ pub fn main() -> ExitCode {
         Verb::Keys(verb) => manage::run(verb, config),
         Verb::Probe(options) => probe::probe(config, &options),
         Verb::Plan(options) => quote::plan(config, &options),
+        Verb::Simulate(options) => simulate::run(config, &options),
         Verb::Health => health::health(config),
     }
 }

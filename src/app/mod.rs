@@ -16,6 +16,7 @@ mod quote;
 mod refresh;
 mod seal;
 mod serve;
+mod simulate;
 
 pub use build::{App, BuildError, Running, build};
 pub use command::{Command, main};

@@ -1,0 +1,109 @@
+//! `stint simulate`: a scenario in virtual time, under several policies, as a table, as JSON and as pictures.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::config::{self, Mistakes};
+use crate::simulate::{
+    Options as How, Policy, Report, Scenario, ScenarioError, Trace, TraceError, plots, simulate,
+};
+
+use super::command::{fail, say};
+
+/// What to simulate.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The scenario; without one, the world that ships with the binary.
+    scenario: Option<PathBuf>,
+    /// What all luck follows from, in place of the scenario's.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many requests arrive, in place of the scenario's.
+    #[arg(long, value_name = "N")]
+    requests: Option<u64>,
+    /// Who takes part, with commas between; everybody without.
+    #[arg(long, value_delimiter = ',')]
+    policies: Vec<Policy>,
+    /// A decision log, whose requests come again in place of the scenario's; with the configuration that served them.
+    #[arg(long, value_name = "LOG")]
+    trace: Option<PathBuf>,
+    /// A folder for report.json and the pictures.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Look at every limit after everything that happens, which takes its time.
+    #[arg(long)]
+    audit: bool,
+}
+
+/// Why nothing was simulated, or nothing written.
+#[derive(Debug, thiserror::Error)]
+enum SimulateError {
+    #[error("{0} cannot be read or written")]
+    File(PathBuf, #[source] std::io::Error),
+    #[error("there is nothing to simulate")]
+    Scenario(#[from] ScenarioError),
+    #[error("the record cannot be followed")]
+    Trace(#[from] TraceError),
+    #[error(transparent)]
+    Configuration(#[from] Mistakes),
+    #[error("the report cannot be written as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+pub(super) fn run(config: Option<&Path>, options: &Options) -> ExitCode {
+    let began = Instant::now();
+    match report(config, options) {
+        Ok(report) => {
+            let took = began.elapsed().as_secs_f64();
+            say(&report.table());
+            say(&format!("\n{took:.1} s for {} worlds", report.policies.len()));
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+fn report(config: Option<&Path>, options: &Options) -> Result<Report, SimulateError> {
+    let mut scenario = match &options.scenario {
+        None => Scenario::usual()?,
+        Some(path) => Scenario::parse(&text(path)?)?,
+    };
+    scenario.seed = options.seed.unwrap_or(scenario.seed);
+    scenario.requests = options.requests.unwrap_or(scenario.requests);
+    let how = How { policies: options.policies.clone(), audited: options.audit };
+    let trace = match &options.trace {
+        None => None,
+        Some(path) => Some(Trace::parse(&text(path)?)?),
+    };
+    let report = match config {
+        None => simulate(scenario, None, trace, &how)?,
+        Some(file) => {
+            let settings = config::load_locally(Some(file), &config::environment)?;
+            simulate(scenario, Some((&settings.catalog, &settings.terms)), trace, &how)?
+        }
+    };
+    if let Some(folder) = &options.out {
+        write(folder, &report)?;
+    }
+    Ok(report)
+}
+
+fn text(path: &Path) -> Result<String, SimulateError> {
+    fs::read_to_string(path).map_err(|cause| SimulateError::File(path.to_owned(), cause))
+}
+
+fn write(folder: &Path, report: &Report) -> Result<(), SimulateError> {
+    let failed = |path: PathBuf| move |cause| SimulateError::File(path, cause);
+    fs::create_dir_all(folder).map_err(failed(folder.to_owned()))?;
+    let json = folder.join("report.json");
+    fs::write(&json, serde_json::to_string_pretty(report)?).map_err(failed(json))?;
+    for (name, chart) in plots(report) {
+        let path = folder.join(name);
+        fs::write(&path, chart.svg()).map_err(failed(path))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! When requests arrive.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::units::{Dice, mixed};
+
+use super::moment::Moment;
+use super::scenario::{self, Scenario};
+use super::trace::Trace;
+
+/// A day's seconds.
+const DAY: f64 = 86_400.0;
+/// A minute's seconds.
+const MINUTE: f64 = 60.0;
+
+/// A Poisson stream whose rate changes, by thinning (Lewis and Shedler, *Simulation of nonhomogeneous Poisson processes by
+/// thinning*, 1979): candidates at the highest rate there is, of which each stays by the share that holds then.
+#[derive(Debug, Clone)]
+pub(super) struct Arrivals {
+    stream: scenario::Arrivals,
+    dice: Dice,
+    now: Moment,
+    /// Where they were recorded, and how many of them have come.
+    trace: Option<(Arc<Trace>, u64)>,
+}
+
+impl Arrivals {
+    /// The arrivals of a scenario, the same for everybody who asks with one seed.
+    pub(super) fn new(scenario: &Scenario, trace: Option<Arc<Trace>>) -> Arrivals {
+        Arrivals {
+            stream: scenario.arrivals,
+            dice: Dice::new(mixed(scenario.seed ^ 0xa771_0a15)),
+            now: Moment::default(),
+            trace: trace.map(|trace| (trace, 0)),
+        }
+    }
+
+    /// When the next one comes.
+    pub(super) fn next(&mut self) -> Moment {
+        if let Some((trace, number)) = &mut self.trace {
+            let after = trace.after(*number);
+            *number += 1;
+            return Moment::default().after(after.as_secs_f64());
+        }
+        let most = self.stream.per_second * (1.0 + self.stream.wave) * self.stream.burst.max(1.0);
+        loop {
+            self.now = self.now.after(-(1.0 - self.dice.share()).ln() / most);
+            if self.dice.share() * most <= self.rate() {
+                return self.now;
+            }
+        }
+    }
+
+    /// When the last of so many comes.
+    pub(super) fn last(mut self, requests: u64) -> Duration {
+        let last = (0..requests).map(|_| self.next()).last();
+        Duration::from_nanos(last.unwrap_or_default().0)
+    }
+
+    /// The rate at this moment: least at midnight, most at noon.
+    fn rate(&self) -> f64 {
+        let scenario::Arrivals { per_second, wave, burst_every, burst_length, burst } = self.stream;
+        let seconds = self.now.seconds();
+        let by_day = 1.0 - wave * (std::f64::consts::TAU * seconds / DAY).cos();
+        let bursts = burst_every > 0.0 && (seconds / MINUTE) % burst_every < burst_length;
+        per_second * by_day * if bursts { burst } else { 1.0 }
+    }
+}

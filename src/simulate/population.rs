@@ -1,0 +1,265 @@
+//! Who asks what, what is true about it, and what the gateway is told: all of it from the seed and a number, or from a record.
+//!
+//! Nothing here depends on what any policy did, so that policies can be compared on the same requests with the same luck.
+
+use std::sync::Arc;
+
+use crate::catalog::{Ended, LogNormal, ModelDemand, TaskClass};
+use crate::units::{Chance, Dice, Difficulty, Tokens, mixed};
+
+use super::scenario::{Answerer, Blur, Scenario, Work};
+use super::trace::{Row, Seen, Trace};
+
+/// By how much ln of the thinking length rises with a logit of difficulty.
+const LENGTHENS: f64 = 0.35;
+/// The standard deviation of ln of prompts' and answers' lengths.
+const UNEVEN: f64 = 0.5;
+/// By what the bound of a prompt's tokens is more than they are.
+const BOUND: f64 = 1.2;
+
+/// One request, as it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Request {
+    /// Counted from 0.
+    pub number: u64,
+    /// Which of the scenario's classes.
+    pub class: usize,
+    /// Which of its tenants.
+    pub tenant: usize,
+    /// In logits.
+    pub difficulty: f64,
+    /// What the prompt really takes.
+    pub prompt: Tokens,
+    /// What its answer usually takes.
+    pub solution: f64,
+}
+
+/// What one model's work on one request depends on beside its chances.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Luck {
+    /// How long it would think.
+    pub thinking: f64,
+    /// How long its answer is.
+    pub solution: Tokens,
+    /// The answer is right where its chance is above this.
+    pub right: f64,
+}
+
+/// What is true, and what is believed, about one model at one class.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bent {
+    skill: f64,
+    success: f64,
+    length: f64,
+}
+
+/// All requests of a scenario.
+#[derive(Debug, Clone)]
+pub(super) struct Population {
+    seed: u64,
+    classes: Vec<Work>,
+    models: Vec<Answerer>,
+    blur: Blur,
+    /// Weights, added up.
+    by_class: Vec<f64>,
+    by_tenant: Vec<f64>,
+    /// By model, then by class.
+    bent: Vec<Vec<Bent>>,
+    /// Requests that were recorded, in place of those made up.
+    trace: Option<Arc<Trace>>,
+}
+
+impl Population {
+    /// The requests of a scenario with these models.
+    pub(super) fn new(scenario: &Scenario, models: &[Answerer], trace: Option<Arc<Trace>>) -> Population {
+        let seed = scenario.seed;
+        let bent = |(number, model): (usize, &Answerer)| {
+            let mut dice = Dice::new(stream(seed, 0xbe17, number));
+            let mut at_class = |_| Bent {
+                skill: model.uneven * dice.normal(),
+                success: scenario.estimate.success_bias * dice.normal(),
+                length: scenario.estimate.length_bias * dice.normal(),
+            };
+            (0..scenario.classes.len()).map(&mut at_class).collect()
+        };
+        Population {
+            seed,
+            by_class: added_up(scenario.classes.iter().map(|class| class.share)),
+            by_tenant: added_up(scenario.tenants.iter().map(|tenant| tenant.share)),
+            bent: models.iter().enumerate().map(bent).collect(),
+            classes: scenario.classes.clone(),
+            models: models.to_vec(),
+            blur: scenario.estimate,
+            trace,
+        }
+    }
+
+    /// The request of that number.
+    pub(super) fn request(&self, number: u64) -> Request {
+        let mut dice = Dice::new(mixed(self.seed ^ mixed(number)));
+        let class = drawn(&self.by_class, dice.share());
+        let tenant = drawn(&self.by_tenant, dice.share());
+        if let Some(row) = self.row(number) {
+            return self.recorded(number, tenant, row);
+        }
+        let work = &self.classes[class];
+        Request {
+            number,
+            class,
+            tenant,
+            difficulty: work.difficulty + work.spread * dice.normal(),
+            prompt: Tokens::round((work.prompt.ln() + UNEVEN * dice.normal()).exp().max(1.0)),
+            solution: work.solution,
+        }
+    }
+
+    /// What kind of work a request is.
+    pub(super) fn task(&self, request: &Request) -> TaskClass {
+        self.classes[request.class].task
+    }
+
+    /// How hard it is, for people.
+    pub(super) fn difficulty(&self, request: &Request) -> Difficulty {
+        Difficulty::new(sigmoid(request.difficulty))
+    }
+
+    /// What is true of a model that is so able now.
+    pub(super) fn truth(&self, request: &Request, model: usize, ability: f64) -> ModelDemand {
+        let (answerer, bent) = (&self.models[model], self.bent[model][request.class]);
+        if let Some((_, _, believed)) = self.known(request, model) {
+            let prompt = request.prompt;
+            return ModelDemand { prompt, ..shifted(believed, ability - answerer.ability) };
+        }
+        let length = LogNormal { mu: self.mu(request, model), sigma: answerer.sigma };
+        let truth = self.demand(request, model, ability + bent.skill - request.difficulty, length);
+        ModelDemand { prompt: request.prompt, ..truth }
+    }
+
+    /// What the gateway is told of it: the truth of the beginning, blurred. Of what changed since, nothing.
+    pub(super) fn told(&self, request: &Request, model: usize) -> ModelDemand {
+        if let Some((_, told, _)) = self.known(request, model) {
+            return ModelDemand { prompt: told.prompt.max(request.prompt), ..told.clone() };
+        }
+        let (answerer, bent) = (&self.models[model], self.bent[model][request.class]);
+        let mut dice = self.dice(request, 0x701d, model);
+        let ability = answerer.ability + bent.skill + bent.success + self.blur.success * dice.normal();
+        let mu = self.mu(request, model) + bent.length + self.blur.length * dice.normal();
+        let length = LogNormal { mu, sigma: answerer.sigma.hypot(self.blur.length) };
+        self.demand(request, model, ability - request.difficulty, length)
+    }
+
+    /// The luck of one model with one request.
+    pub(super) fn luck(&self, request: &Request, model: usize) -> Luck {
+        let mut dice = self.dice(request, 0x10c4, model);
+        let length = match self.known(request, model) {
+            Some((_, _, believed)) => believed.thinking,
+            None => LogNormal { mu: self.mu(request, model), sigma: self.models[model].sigma },
+        };
+        let luck = Luck {
+            thinking: (length.mu + length.sigma * dice.normal()).exp().max(1.0),
+            solution: Tokens::round((request.solution.ln() + UNEVEN * dice.normal()).exp().max(1.0)),
+            right: dice.share(),
+        };
+        let seen = self.row(request.number).map(|row| &row.seen);
+        match seen.filter(|seen| seen.model == self.models[model].name) {
+            Some(seen) => luck.again(seen),
+            None => luck,
+        }
+    }
+
+    /// Numbers about one model and one request, for one purpose.
+    pub(super) fn dice(&self, request: &Request, purpose: u64, model: usize) -> Dice {
+        Dice::new(stream(self.seed ^ mixed(request.number), purpose, model))
+    }
+
+    /// A request as it was recorded.
+    fn recorded(&self, number: u64, tenant: usize, row: &Row) -> Request {
+        let usual = row.models.first().map_or(row.seen.solution, |(_, told, _)| told.solution);
+        let odds = row.difficulty.clamp(0.01, 0.99);
+        Request {
+            number,
+            class: self.classes.iter().position(|class| class.task == row.class).unwrap_or(0),
+            tenant,
+            difficulty: (odds / (1.0 - odds)).ln(),
+            prompt: row.prompt,
+            solution: usual.as_f64().max(1.0),
+        }
+    }
+
+    fn row(&self, number: u64) -> Option<&Row> {
+        self.trace.as_ref()?.rows.get(usize::try_from(number).ok()?)
+    }
+
+    /// What the log has of a model and a request.
+    fn known(&self, request: &Request, model: usize) -> Option<&(Arc<str>, ModelDemand, ModelDemand)> {
+        self.row(request.number)?.models.iter().find(|(name, ..)| *name == self.models[model].name)
+    }
+
+    fn mu(&self, request: &Request, model: usize) -> f64 {
+        (self.models[model].thinking * self.classes[request.class].length).ln()
+            + LENGTHENS * request.difficulty
+    }
+
+    fn demand(&self, request: &Request, model: usize, logit: f64, thinking: LogNormal) -> ModelDemand {
+        let Work { guess, needs, .. } = self.classes[request.class];
+        let chance = |logit: f64| Chance::new(guess + (1.0 - guess) * sigmoid(logit));
+        ModelDemand {
+            thinking,
+            solution: Tokens::round(request.solution * (UNEVEN * UNEVEN / 2.0).exp()),
+            prompt: Tokens::round((request.prompt.as_f64() * BOUND).ceil()),
+            done: chance(logit),
+            blind: chance(logit - needs),
+            bend: self.models[model].bend,
+            spread: 0.0,
+        }
+    }
+}
+
+impl Luck {
+    /// The same again as was seen; of a thought that was cut, only that it would have been longer.
+    fn again(self, seen: &Seen) -> Luck {
+        let thinking = match seen.ended {
+            Ended::None => self.thinking,
+            Ended::Cut => self.thinking.max(seen.thinking.as_f64() + 1.0),
+            Ended::Closed | Ended::Stopped => seen.thinking.as_f64(),
+        };
+        // Its chance decides again where nobody said how right it was.
+        let right = seen.success.map_or(self.right, |success| 1.0 - success.get());
+        Luck { thinking, solution: seen.solution.max(Tokens(1)), right }
+    }
+}
+
+/// What a model that has gained so many logits since would reach.
+fn shifted(demand: &ModelDemand, gained: f64) -> ModelDemand {
+    let moved = |chance: Chance| {
+        let odds = chance.get().clamp(1e-6, 1.0 - 1e-6);
+        Chance::new(sigmoid((odds / (1.0 - odds)).ln() + gained))
+    };
+    ModelDemand { done: moved(demand.done), blind: moved(demand.blind), ..demand.clone() }
+}
+
+fn stream(seed: u64, purpose: u64, number: usize) -> u64 {
+    let number = u64::try_from(number).unwrap_or(u64::MAX);
+    mixed(seed ^ mixed((purpose << 32) ^ number))
+}
+
+fn sigmoid(logit: f64) -> f64 {
+    1.0 / (1.0 + (-logit).exp())
+}
+
+/// Weights that rise to 1.
+fn added_up(weights: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sum = 0.0;
+    let sums: Vec<f64> = weights
+        .map(|weight| {
+            sum += weight.max(0.0);
+            sum
+        })
+        .collect();
+    sums.into_iter().map(|part| if sum > 0.0 { part / sum } else { 1.0 }).collect()
+}
+
+/// Which of several weights a share falls on.
+fn drawn(sums: &[f64], share: f64) -> usize {
+    sums.iter().position(|&sum| share < sum).unwrap_or(sums.len().saturating_sub(1))
+}
