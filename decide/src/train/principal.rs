@@ -107,8 +107,9 @@ fn rotate(matrix: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize)
     for row in matrix.iter_mut().chain(vectors.iter_mut()) {
         (row[p], row[q]) = turn(row[p], row[q]);
     }
-    for column in 0..matrix.len() {
-        (matrix[p][column], matrix[q][column]) = turn(matrix[p][column], matrix[q][column]);
+    let (above, below) = matrix.split_at_mut(q);
+    for (a, b) in above[p].iter_mut().zip(&mut below[0]) {
+        (*a, *b) = turn(*a, *b);
     }
 }
 
