@@ -1,7 +1,7 @@
 //! Learning and pacing, as the gateway does them, in virtual time.
 
 use crate::catalog::Demand;
-use crate::learn::{Book, Lesson, Pace, PaceSettings, Settings};
+use crate::learn::{Book, Course, Lesson, Pace, PaceSettings, Settings};
 use crate::ledger::Line;
 use crate::units::{Amount, Money, Timestamp};
 
@@ -41,16 +41,21 @@ impl Learner {
     /// A tenant has spent something; these are its limits.
     pub(super) fn settle(&mut self, tenant: usize, now: Timestamp, spent: Money, lines: &[Line]) {
         let limits = lines.iter().filter_map(|line| match (line.left, line.resets_at) {
-            (Amount::Money(left), Some(end)) => Some((left, end)),
+            (Amount::Money(left), Some(end)) => {
+                let length = i64::try_from(line.limit.window.length().as_millis()).unwrap_or(i64::MAX);
+                Some(Course { start: Timestamp(end.0.saturating_sub(length)), end, left })
+            }
             _ => None,
         });
-        let rate = |(left, end): &(Money, Timestamp)| (left.as_dollars(), (end.0 - now.0).max(1));
+        let rate = |course: &Course| (course.left.as_dollars(), (course.end.0 - now.0).max(1));
         let tightest = limits.min_by(|one, other| {
             let ((a, s), (b, t)) = (rate(one), rate(other));
             (a * span(t)).total_cmp(&(b * span(s)))
         });
-        if let Some((left, end)) = tightest {
-            self.paces[tenant].settle(now, spent, left, end, &self.settings);
+        if let Some(course) = tightest {
+            // Nobody waits here between admission and settlement: what is expected is what was spent.
+            self.paces[tenant].expect(now, spent, &course, &self.settings);
+            self.paces[tenant].settle(spent, spent, &self.settings);
         }
     }
 }

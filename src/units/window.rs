@@ -1,6 +1,7 @@
 //! The spans of time over which limits count.
 
 use std::fmt;
+use std::time::Duration;
 
 use jiff::{ToSpan, Unit as Calendar, Zoned};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,19 @@ impl Window {
     /// When the window that holds `now` ends and counting starts anew; never, for all time.
     pub fn end(self, now: Timestamp, zone: &Zone) -> Option<Timestamp> {
         self.bounds(now, zone).map(|(_, end)| end)
+    }
+
+    /// How long it usually is: a month has thirty days here; all time has no end.
+    pub fn length(self) -> Duration {
+        const DAY: u64 = 86_400;
+        Duration::from_secs(match self {
+            Window::Minute => 60,
+            Window::Hour => 3_600,
+            Window::Day => DAY,
+            Window::Week => 7 * DAY,
+            Window::Month => 30 * DAY,
+            Window::Total => u64::MAX,
+        })
     }
 
     /// Where the window that holds `now` begins, and where the next one does.
