@@ -29,6 +29,15 @@ pub struct Vote {
     /// How much alike answers to one question are, beyond what their chance says: the correlation between two of them
     /// being right. At 0 each is right or wrong by itself; at 1 all are, and a vote gains nothing.
     pub alike: Chance,
+    /// How many of them are made side by side.
+    pub at_once: u32,
+    /// How tokens are drawn for them where the caller does not say: what is always said alike needs no vote.
+    pub temperature: Option<f32>,
+    /// The chance that further answers would change the winner at which none is asked for any more. At 0 they are asked
+    /// for until it cannot change, or is not worth changing.
+    pub doubt: Chance,
+    /// The share of the answers that the winner must have for a cascade to end with it; below it the next model is asked.
+    pub agreement: Chance,
 }
 
 impl Compare {
@@ -51,6 +60,15 @@ impl Vote {
     pub fn usual(samples_max: u32, compare: Compare) -> Vote {
         let wrong = compare.usual_wrong();
         let samples_max = samples_max.clamp(1, Vote::SAMPLES_MAX);
-        Vote { samples_max, compare, wrong, alike: Chance::new(0.5) }
+        Vote {
+            samples_max,
+            compare,
+            wrong,
+            alike: Chance::new(0.5),
+            at_once: 3,
+            temperature: None,
+            doubt: Chance::new(0.02),
+            agreement: Chance::new(0.5),
+        }
     }
 }

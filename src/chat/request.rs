@@ -51,6 +51,8 @@ pub struct Request {
     pub sampling: Sampling,
     /// How many independent answers are wanted, at least one.
     pub choices: u32,
+    /// True where the caller wants to see the answer as it is written.
+    pub streams: bool,
     /// The functions that may be called.
     pub tools: Vec<Tool>,
     /// Whether one must be called, and which; as the caller wrote it.
@@ -83,6 +85,7 @@ impl Request {
             messages,
             sampling: Sampling::default(),
             choices: 1,
+            streams: false,
             tools: Vec::new(),
             tool_choice: None,
             response_format: None,

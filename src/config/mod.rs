@@ -19,6 +19,7 @@ mod known;
 mod mistake;
 mod model;
 mod nearest;
+mod opinion;
 mod provider;
 mod reader;
 mod resilience;

@@ -65,6 +65,12 @@ impl Progress {
         Progress { phases: Phases::new(terms), first: None, first_answer: None, meter, due }
     }
 
+    /// As if all of it had been shown at this moment.
+    #[must_use]
+    pub fn shown(self, now: Instant) -> Progress {
+        Progress { first: Some(now), first_answer: Some(now), ..self }
+    }
+
     fn measure(&mut self) {
         if self.due.is_now() {
             self.meter.show(self.phases.spent());

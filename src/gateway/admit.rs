@@ -23,7 +23,8 @@ use crate::units::{AccountId, Limit, RequestId, Timestamp, Tokens};
 
 use super::demotions::Demotions;
 use super::flying::Flying;
-use super::{Flight, Refusal, Settings, about, needs, scope};
+use super::verifiers::Verifiers;
+use super::{Flight, Refusal, Settings, about, needs, scope, voting};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
 pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
@@ -33,6 +34,7 @@ pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 pub struct Gateway {
     pub(super) parts: Arc<Parts>,
     demotions: Arc<Demotions>,
+    verifiers: Arc<Verifiers>,
     places: Arc<Semaphore>,
 }
 
@@ -64,6 +66,8 @@ impl std::fmt::Debug for Parts {
 struct Considered {
     request: Arc<Request>,
     route: Route,
+    /// Why no vote is held, where the route has one.
+    no_vote: Option<&'static str>,
     demand: Demand,
     market: Market,
     models: Vec<Arc<Model>>,
@@ -73,7 +77,8 @@ impl Gateway {
     /// A gateway of these parts.
     pub fn new(parts: Parts) -> Gateway {
         let places = Arc::new(Semaphore::new(parts.settings.flights_max));
-        Gateway { parts: Arc::new(parts), demotions: Arc::default(), places }
+        let verifiers = Arc::new(Verifiers::of(&parts.catalog));
+        Gateway { parts: Arc::new(parts), demotions: Arc::default(), verifiers, places }
     }
 
     /// All models and routes.
@@ -169,7 +174,10 @@ impl Gateway {
         let flying = Flying {
             parts: self.parts.clone(),
             demotions: self.demotions.clone(),
+            verifiers: self.verifiers.clone(),
             route: self.route_label(&considered.route.name),
+            policy: considered.route,
+            account: tenant.account.clone(),
             id,
             ticket,
             beginning: Beginning::of(&considered.request),
@@ -200,6 +208,7 @@ impl Gateway {
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, access, &request.model)
             .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
+        let (route, no_vote) = voting::allowed(route, &request);
         let models: Vec<Arc<Model>> =
             catalog.candidates(&route).map(|model| self.demotions.apply(model)).collect();
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
@@ -217,7 +226,7 @@ impl Gateway {
             market.models.insert(model.name.clone(), fleet.conditions());
         }
         let demand = estimate::estimate(&request, &prompts, &self.parts.calibration);
-        Ok(Considered { request: Arc::new(request), route, demand, market, models })
+        Ok(Considered { request: Arc::new(request), route, no_vote, demand, market, models })
     }
 
     /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
@@ -247,7 +256,7 @@ impl Gateway {
         let now = self.parts.ledger.now();
         let (account, about) = (tenant.account.clone(), about::of(&on.request.extra));
         let models: Vec<&Model> = on.models.iter().map(AsRef::as_ref).collect();
-        let plan = plan::plan(&plan::Ask {
+        let mut plan = plan::plan(&plan::Ask {
             demand: &on.demand,
             models: &models,
             route: &on.route,
@@ -256,11 +265,14 @@ impl Gateway {
             budget: &on.request.budget,
             needs: &needs::of(&on.request),
             choices: on.request.choices,
-            streams: false,
+            streams: on.request.streams,
             sticky: None,
             explore: None,
         })
         .map_err(|refusal| self.explained(refusal, &on.models))?;
+        if let Some(no_vote) = on.no_vote {
+            plan.why = format!("{}; {no_vote}", plan.why);
+        }
         let offer = &plan.best;
         let expires = now + self.time(&on.request) + EXPIRY_MARGIN;
         let claim = Claim {

@@ -3,22 +3,28 @@
 
 mod about;
 mod admit;
+mod aside;
 mod attempts;
 mod books;
+mod cascade;
+mod choosing;
 mod demotions;
 mod embedding;
 mod flight;
 mod flying;
+mod judge;
 mod needs;
 mod observe;
 mod receipt;
 mod refusal;
 mod scope;
 mod settings;
+mod verifiers;
+mod voting;
 
 pub use admit::{Gateway, Parts};
 pub use embedding::Vectors;
 pub use flight::{Flight, Report};
-pub use receipt::{Receipt, Settled};
+pub use receipt::{Chooser, Receipt, Settled, Tally};
 pub use refusal::Refusal;
 pub use settings::Settings;

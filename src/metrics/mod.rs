@@ -6,12 +6,14 @@
 mod buckets;
 mod maker;
 mod series;
+mod votes;
 
 use prometheus::{Encoder, Registry, TextEncoder};
 
 use maker::Maker;
 
 pub use series::{Backends, LedgerSeries, Money, Requests, Thinking};
+pub use votes::Votes;
 
 /// The label of what is not known by name.
 pub const OTHER: &str = "other";
@@ -30,6 +32,8 @@ pub struct Metrics {
     pub backends: Backends,
     /// How the ledger keeps up.
     pub ledger: LedgerSeries,
+    /// What votes, cascades and second opinions come to.
+    pub votes: Votes,
 }
 
 /// A series could not be registered: its name is taken or malformed.
@@ -48,7 +52,8 @@ impl Metrics {
         let requests = Requests::new(&make)?;
         let (thinking, money) = (Thinking::new(&make)?, Money::new(&make)?);
         let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
-        Ok(Metrics { requests, thinking, money, backends, ledger, registry })
+        let votes = Votes::new(&make)?;
+        Ok(Metrics { requests, thinking, money, backends, ledger, votes, registry })
     }
 
     /// All series in Prometheus' text format 0.0.4.

@@ -37,3 +37,4 @@ mod strangers;
 mod streams;
 mod surface;
 mod upstreams;
+mod voting;

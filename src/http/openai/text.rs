@@ -33,6 +33,7 @@ pub(in crate::http) fn read_text(body: &[u8], headers: &HeaderMap) -> Result<(Re
     let request = Request {
         sampling: parse::sampling(&mut fields)?,
         choices,
+        streams: stream,
         extra: parse::extra(&mut fields)?,
         budget: Budget { thinking: Some(Tokens::ZERO), solution: Some(solution.unwrap_or(TOKENS)), ..stated },
         ..Request::text(model, text)

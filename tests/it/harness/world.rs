@@ -145,7 +145,32 @@ impl World {
         World::of(journal, served, callers, idempotency::Settings::default(), |_| ()).await
     }
 
+    /// Models behind routes of their own.
+    pub(crate) async fn routed(
+        models: Vec<(Model, Arc<Scripted>)>,
+        callers: Vec<Caller>,
+        routes: Vec<Route>,
+    ) -> World {
+        let served: Vec<Served> =
+            models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
+        let mut catalog = catalog(&served);
+        catalog.routes.extend(routes.into_iter().map(|route| (route.name.clone(), route)));
+        let journal = Arc::new(MemoryJournal::default());
+        World::knowing(catalog, journal, served, callers, idempotency::Settings::default(), |_| ()).await
+    }
+
     async fn of(
+        journal: Arc<dyn Journal>,
+        served: Vec<Served>,
+        callers: Vec<Caller>,
+        remembered: idempotency::Settings,
+        adjust: impl FnOnce(&mut http::Settings),
+    ) -> World {
+        World::knowing(catalog(&served), journal, served, callers, remembered, adjust).await
+    }
+
+    async fn knowing(
+        catalog: Catalog,
         journal: Arc<dyn Journal>,
         served: Vec<Served>,
         callers: Vec<Caller>,
@@ -169,7 +194,7 @@ impl World {
             tasks: tasks.clone(),
             metrics: metrics.clone(),
             ledger: ledger.clone(),
-            catalog: catalog(&served),
+            catalog,
             fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
         });
