@@ -11,6 +11,17 @@ pub struct LogNormal {
     pub sigma: f64,
 }
 
+/// What becomes of thoughts under a budget.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Held {
+    /// [`LogNormal::finished`].
+    pub finished: f64,
+    /// [`LogNormal::mean_within`].
+    pub within: f64,
+    /// [`LogNormal::mean_beyond`].
+    pub beyond: f64,
+}
+
 /// The standard normal's 90th percentile.
 const Z90: f64 = 1.281_551_565_544_600_4;
 /// The standard normal's 99th percentile.
@@ -67,6 +78,30 @@ impl LogNormal {
         if longer < 1e-12 { t } else { (self.mean() * normal(self.sigma() - z) / longer).max(t) }
     }
 
+    /// All of these at once: they have the dear parts in common.
+    pub fn held(&self, t: f64) -> Held {
+        let mean = self.mean();
+        if t <= 0.0 {
+            return Held { finished: 0.0, within: 0.0, beyond: mean };
+        }
+        let z = self.z(t);
+        let (finished, longer) = both(z);
+        let (below, above) = both(z - self.sigma());
+        let beyond = if longer < 1e-12 { t } else { (mean * above / longer).max(t) };
+        Held { finished, within: (mean * below + t * longer).min(mean).min(t), beyond }
+    }
+
+    /// The hazard f(t)/(1 − F(t)): the chance that a thought that is not finished after `t` tokens is with the next.
+    pub fn hazard(&self, t: f64) -> f64 {
+        if t <= 0.0 {
+            return 0.0;
+        }
+        let z = self.z(t);
+        // Mills' ratio: far out the normal density is z times what lies beyond it.
+        let rate = if z > 30.0 { z } else { (-z * z / 2.0).exp() / TAU.sqrt() / normal(-z) };
+        rate / (self.sigma() * t)
+    }
+
     fn sigma(&self) -> f64 {
         self.sigma.max(SIGMA_MIN)
     }
@@ -82,6 +117,12 @@ impl LogNormal {
 fn normal(z: f64) -> f64 {
     let tail = upper_tail(z.abs());
     if z > 0.0 { 1.0 - tail } else { tail }
+}
+
+/// Φ(z) and 1 − Φ(z).
+fn both(z: f64) -> (f64, f64) {
+    let tail = upper_tail(z.abs());
+    if z > 0.0 { (1.0 - tail, tail) } else { (tail, 1.0 - tail) }
 }
 
 /// 1 − Φ(z) for z from 0 on.
@@ -172,6 +213,25 @@ mod tests {
             prop_assert!(length.finished(t + more) >= length.finished(t));
             prop_assert!((0.0..=1.0).contains(&length.finished(t)));
             prop_assert!(length.mean_beyond(t) >= t);
+        }
+
+        #[test]
+        fn all_at_once_are_each_by_itself(mu in 0.0..10.0f64, sigma in 0.05..2.0f64, t in 0.0..1e5f64) {
+            let length = LogNormal { mu, sigma };
+            let held = length.held(t);
+            prop_assert_eq!(held.finished.to_bits(), length.finished(t).to_bits());
+            prop_assert_eq!(held.within.to_bits(), length.mean_within(t).to_bits());
+            prop_assert_eq!(held.beyond.to_bits(), length.mean_beyond(t).to_bits());
+        }
+
+        #[test]
+        fn the_hazard_is_what_finishes_of_what_is_left(mu in 1.0..8.0f64, sigma in 0.1..2.0f64, z in -2.0..4.0f64) {
+            let length = LogNormal { mu, sigma };
+            let t = (mu + z * sigma).exp();
+            let step = t * 1e-4;
+            let left = |t: f64| normal(-length.z(t));
+            let rate = (left(t) - left(t + step)) / left(t + step / 2.0) / step;
+            prop_assert!((length.hazard(t + step / 2.0) / rate - 1.0).abs() < 1e-3);
         }
     }
 }

@@ -102,6 +102,12 @@ impl Tariff {
         self.rates(input).list
     }
 
+    /// What a token costs less that the provider still has in its cache, in dollars; less than nothing where it costs more.
+    pub fn saved_by_cache(&self, input: Tokens) -> f64 {
+        let rates = self.rates(input);
+        rates.list.input.dollars_per_token() - rates.cache_read.dollars_per_token()
+    }
+
     fn rates(&self, input: Tokens) -> &Rates {
         match &self.long {
             Some((above, rates)) if input > *above => rates,

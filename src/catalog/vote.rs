@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use crate::units::Chance;
 
+use super::odds::Odds;
+
 /// How two answers are told to be the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compare {
@@ -17,6 +19,36 @@ pub enum Compare {
     Json(Arc<str>),
 }
 
+/// What is assumed of several answers to one question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scatter {
+    /// Over how many different answers wrong ones spread, as if evenly: the fewer, the more often they agree.
+    pub wrong: u32,
+    /// How much alike answers to one question are, beyond what their chance says: the correlation between two of them
+    /// being right. At 0 each is right or wrong by itself; at 1 all are, and a vote gains nothing.
+    pub alike: Chance,
+}
+
+/// How a vote is held.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Poll {
+    /// How many answers are made side by side.
+    pub at_once: u32,
+    /// How tokens are drawn for them where the caller does not say: what is always said alike needs no vote.
+    pub temperature: Option<f32>,
+    /// The chance that further answers would change the winner at which none is asked for any more. At 0 they are asked
+    /// for until it cannot change, or is not worth changing.
+    pub doubt: Chance,
+    /// More than this share of the answers must be the winner's for a cascade to end with it.
+    pub agreement: Chance,
+}
+
+impl Default for Poll {
+    fn default() -> Poll {
+        Poll { at_once: 3, temperature: None, doubt: Chance::new(0.02), agreement: Chance::new(0.5) }
+    }
+}
+
 /// Votes among answers to the same question, where a route has them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vote {
@@ -24,31 +56,24 @@ pub struct Vote {
     pub samples_max: u32,
     /// How answers are compared.
     pub compare: Compare,
-    /// Over how many different answers wrong ones spread, as if evenly: the fewer, the more often they agree.
-    pub wrong: u32,
-    /// How much alike answers to one question are, beyond what their chance says: the correlation between two of them
-    /// being right. At 0 each is right or wrong by itself; at 1 all are, and a vote gains nothing.
-    pub alike: Chance,
-    /// How many of them are made side by side.
-    pub at_once: u32,
-    /// How tokens are drawn for them where the caller does not say: what is always said alike needs no vote.
-    pub temperature: Option<f32>,
-    /// The chance that further answers would change the winner at which none is asked for any more. At 0 they are asked
-    /// for until it cannot change, or is not worth changing.
-    pub doubt: Chance,
-    /// The share of the answers that the winner must have for a cascade to end with it; below it the next model is asked.
-    pub agreement: Chance,
+    /// What is assumed of the answers.
+    pub scatter: Scatter,
+    /// How it is held.
+    pub poll: Poll,
+    odds: Arc<[Odds]>,
 }
 
 impl Compare {
-    /// Over how many different answers wrong ones usually spread: a choice has few wrong options, and some tempt
-    /// more than others; wrong numbers repeat, being slips of the same kind; wrong texts hardly do.
-    pub fn usual_wrong(&self) -> u32 {
-        match self {
+    /// What is assumed where nothing else is known. A choice has few wrong options, and some tempt more than others;
+    /// wrong numbers repeat, being slips of the same kind; wrong texts hardly do. That a question is hard for one answer
+    /// says much about the next.
+    pub fn usual(&self) -> Scatter {
+        let wrong = match self {
             Compare::Choice => 2,
             Compare::Number => 6,
             Compare::Exact | Compare::Json(_) => 12,
-        }
+        };
+        Scatter { wrong, alike: Chance::new(0.5) }
     }
 }
 
@@ -56,19 +81,27 @@ impl Vote {
     /// More answers than this are never made.
     pub const SAMPLES_MAX: u32 = 15;
 
-    /// A vote of at most `samples_max` answers, on the usual assumptions.
-    pub fn usual(samples_max: u32, compare: Compare) -> Vote {
-        let wrong = compare.usual_wrong();
+    /// A vote of at most so many answers.
+    pub fn new(samples_max: u32, compare: Compare, scatter: Scatter) -> Vote {
         let samples_max = samples_max.clamp(1, Vote::SAMPLES_MAX);
-        Vote {
-            samples_max,
-            compare,
-            wrong,
-            alike: Chance::new(0.5),
-            at_once: 3,
-            temperature: None,
-            doubt: Chance::new(0.02),
-            agreement: Chance::new(0.5),
-        }
+        let odds = (2..=samples_max).map(|samples| Odds::of(samples, scatter)).collect();
+        Vote { samples_max, compare, scatter, poll: Poll::default(), odds }
+    }
+
+    /// That, on the usual assumptions.
+    pub fn usual(samples_max: u32, compare: Compare) -> Vote {
+        let scatter = compare.usual();
+        Vote::new(samples_max, compare, scatter)
+    }
+
+    /// The same, held like that.
+    #[must_use]
+    pub fn held(self, poll: Poll) -> Vote {
+        Vote { poll, ..self }
+    }
+
+    /// What comes of each size of a vote from two answers on, the smallest first.
+    pub fn odds(&self) -> &[Odds] {
+        &self.odds
     }
 }

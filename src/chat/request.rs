@@ -51,8 +51,6 @@ pub struct Request {
     pub sampling: Sampling,
     /// How many independent answers are wanted, at least one.
     pub choices: u32,
-    /// True where the caller wants to see the answer as it is written.
-    pub streams: bool,
     /// The functions that may be called.
     pub tools: Vec<Tool>,
     /// Whether one must be called, and which; as the caller wrote it.
@@ -61,6 +59,8 @@ pub struct Request {
     pub response_format: Option<Value>,
     /// What the caller wants to spend.
     pub budget: Budget,
+    /// True where the answer is sent as it is written.
+    pub streams: bool,
     /// Known members that only some upstreams understand (penalties, `user`, …), passed through.
     pub extra: Map<String, Value>,
 }
@@ -85,11 +85,11 @@ impl Request {
             messages,
             sampling: Sampling::default(),
             choices: 1,
-            streams: false,
             tools: Vec::new(),
             tool_choice: None,
             response_format: None,
             budget: Budget::default(),
+            streams: false,
             extra: Map::new(),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use crate::catalog::{Checker, Compare, Probe, Verifier, Vote};
+use crate::catalog::{Checker, Compare, Poll, Probe, Scatter, Verifier, Vote};
 use crate::units::{Chance, Tokens};
 
 use super::mistake::Wrong;
@@ -20,17 +20,19 @@ pub(super) fn vote(route: &Section<'_>) -> Option<Vote> {
     let section = route.has("vote").then(|| route.section("vote"))?;
     let compare = compare(&section);
     let most = section.within("samples_max", 2..=Vote::SAMPLES_MAX);
-    let usual = Vote::usual(most.unwrap_or(5), compare);
+    let (scatter, poll) = (compare.usual(), Poll::default());
     let share = |key, usual| section.within(key, 0.0..=1.0).map_or(usual, Chance::new);
-    Some(Vote {
-        wrong: section.within("wrong", 1..=1_000_000).unwrap_or(usual.wrong),
-        alike: share("alike", usual.alike),
-        at_once: section.within("at_once", 1..=Vote::SAMPLES_MAX).unwrap_or(usual.at_once),
+    let scatter = Scatter {
+        wrong: section.within("wrong", 1..=1_000_000).unwrap_or(scatter.wrong),
+        alike: share("alike", scatter.alike),
+    };
+    let poll = Poll {
+        at_once: section.within("at_once", 1..=Vote::SAMPLES_MAX).unwrap_or(poll.at_once),
         temperature: section.within("temperature", 0.01..=2.0).map(narrow),
-        doubt: share("doubt", usual.doubt),
-        agreement: share("agreement", usual.agreement),
-        ..usual
-    })
+        doubt: share("doubt", poll.doubt),
+        agreement: share("agreement", poll.agreement),
+    };
+    Some(Vote::new(most.unwrap_or(5), compare, scatter).held(poll))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "engines take 32 bits")]

@@ -65,7 +65,7 @@ impl Flying {
 
     fn is_doubtful(&self, offer: &Offer, chosen: &[Chosen]) -> bool {
         let floor = self.policy.verifier.as_ref().map(|verifier| verifier.floor);
-        let agreement = self.vote_of(offer).agreement;
+        let agreement = self.vote_of(offer).poll.agreement;
         chosen.iter().any(|chosen| chosen.is_doubtful(floor, agreement))
     }
 

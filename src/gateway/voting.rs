@@ -36,7 +36,7 @@ pub(super) fn allowed(route: Route, request: &Request) -> (Route, Option<&'stati
 
 /// How many calls of an offer run side by side.
 pub(super) fn calls(route: &Route, offer: &Offer, choices: u32) -> u32 {
-    let at_once = route.vote.as_ref().map_or(1, |vote| vote.at_once);
+    let at_once = route.vote.as_ref().map_or(1, |vote| vote.poll.at_once);
     choices * offer.samples.clamp(1, at_once.max(1))
 }
 
@@ -62,13 +62,13 @@ impl Flying {
         let verifier = self.verifiers.of_route(&self.policy.name);
         let panel = Panel {
             compare: &vote.compare,
-            at_once: vote.at_once,
+            at_once: vote.poll.at_once,
             worth: self.policy.worth.as_dollars() * self.market.worth_factor,
             price: &|spent| {
                 self.market.shadow_price.max(0.0) * self.cost(offer, std::slice::from_ref(spent)).as_dollars()
             },
             second: self.policy.second.as_dollars(),
-            doubt: vote.doubt,
+            doubt: vote.poll.doubt,
             verifier: verifier.map(|verifier| (verifier, question.as_str())),
             checked: &|verdict, seconds| {
                 metrics.verifier_seconds.observe(seconds);
@@ -105,7 +105,7 @@ impl Flying {
 
     /// The request with the vote's temperature, where the caller stated none.
     fn drawn(&self, vote: &Vote) -> Arc<Request> {
-        let Some(temperature) = vote.temperature.filter(|_| self.request.sampling.temperature.is_none())
+        let Some(temperature) = vote.poll.temperature.filter(|_| self.request.sampling.temperature.is_none())
         else {
             return self.request.clone();
         };

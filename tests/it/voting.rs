@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stint::backend::scripted::{Gate, Play, Scripted, State};
 use stint::backend::{Failure, Fault};
-use stint::catalog::{Checker, Class, Compare, Model, Prices, Route, Tariff, Verifier, Vote};
+use stint::catalog::{Checker, Class, Compare, Model, Poll, Prices, Route, Scatter, Tariff, Verifier, Vote};
 use stint::units::{Chance, Money, Price, Tokens};
 
 use crate::harness::{Folder, World, model, tenant};
@@ -22,7 +22,9 @@ fn plain(name: &str, class: Class) -> Model {
 
 /// A route on which answers are worth so much that as many are made as it takes.
 fn route(compare: Compare) -> Route {
-    let vote = Vote { doubt: Chance::new(0.0), alike: Chance::new(0.0), ..Vote::usual(5, compare) };
+    let scatter = Scatter { alike: Chance::new(0.0), ..compare.usual() };
+    let poll = Poll { doubt: Chance::new(0.0), ..Poll::default() };
+    let vote = Vote::new(5, compare, scatter).held(poll);
     Route {
         models: vec!["m".into()],
         worth: Money(1_000_000_000),
@@ -101,7 +103,7 @@ async fn every_class_votes_and_its_books_are_exact() {
 async fn what_more_samples_would_hardly_change_is_not_asked_again() {
     let script = says(&["42"]);
     let mut sure = route(Compare::Number);
-    sure.vote.as_mut().unwrap().doubt = Chance::new(0.2);
+    sure.vote.as_mut().unwrap().poll.doubt = Chance::new(0.2);
     let world = world(Class::Inline, &script, sure).await;
     let answer = world.ask("sk-key", &question(&json!({}))).await.good();
     assert_eq!(answer["budget"]["samples"]["ended"], "not_worth");
@@ -122,7 +124,7 @@ async fn samples_at_temperature_0_are_one_sample() {
 async fn votes_are_drawn_at_their_temperature_unless_the_caller_says_another() {
     let script = says(&["42"]);
     let mut warm = route(Compare::Number);
-    warm.vote.as_mut().unwrap().temperature = Some(1.5);
+    warm.vote.as_mut().unwrap().poll.temperature = Some(1.5);
     let world = world(Class::Inline, &script, warm).await;
     world.ask("sk-key", &question(&json!({}))).await.good();
     world.ask("sk-key", &question(&json!({ "temperature": 0.7 }))).await.good();
@@ -162,7 +164,8 @@ async fn hanging_up_stops_every_sample_and_what_they_took_is_settled() {
     let script = Arc::new(Scripted::always(play).reading(Tokens(PROMPT)));
     let world = world(Class::Inline, &script, route(Compare::Number)).await;
     gate.let_through(3);
-    let asking = world.ask("sk-key", &question(&json!({})));
+    let body = question(&json!({}));
+    let asking = world.ask("sk-key", &body);
     let left = async {
         script.until(|records| records.iter().map(|record| record.delivered).sum::<usize>() == 3).await;
     };

@@ -17,8 +17,11 @@ fn a_route_may_vote_and_ask_for_second_opinions() {
          judge = \"reasoner\"\nprobe = { model = \"reasoner\" }",
     );
     let vote = route.vote.unwrap();
-    assert_eq!((vote.samples_max, vote.at_once, vote.temperature), (9, 2, Some(1.5)));
-    assert_eq!((vote.compare, vote.doubt, vote.wrong), (Compare::Json("/a/0".into()), Chance::NONE, 12));
+    assert_eq!((vote.samples_max, vote.poll.at_once, vote.poll.temperature), (9, 2, Some(1.5)));
+    assert_eq!(
+        (vote.compare, vote.poll.doubt, vote.scatter.wrong),
+        (Compare::Json("/a/0".into()), Chance::NONE, 12)
+    );
     let verifier = route.verifier.unwrap();
     assert_eq!(verifier.by, Checker::Command(vec!["check".into(), "-x".into()]));
     assert_eq!((verifier.floor, verifier.timeout), (Chance::new(0.8), Duration::from_secs(2)));

@@ -33,9 +33,9 @@ pub(in crate::http) fn read_text(body: &[u8], headers: &HeaderMap) -> Result<(Re
     let request = Request {
         sampling: parse::sampling(&mut fields)?,
         choices,
-        streams: stream,
         extra: parse::extra(&mut fields)?,
         budget: Budget { thinking: Some(Tokens::ZERO), solution: Some(solution.unwrap_or(TOKENS)), ..stated },
+        streams: stream,
         ..Request::text(model, text)
     };
     let wanted = Wanted { stream, include_usage: parse::include_usage(&mut fields)?, thoughts: false };
