@@ -39,13 +39,11 @@ pub struct Poll {
     /// The chance that further answers would change the winner at which none is asked for any more. At 0 they are asked
     /// for until it cannot change, or is not worth changing.
     pub doubt: Chance,
-    /// More than this share of the answers must be the winner's for a cascade to end with it.
-    pub agreement: Chance,
 }
 
 impl Default for Poll {
     fn default() -> Poll {
-        Poll { at_once: 3, temperature: None, doubt: Chance::new(0.02), agreement: Chance::new(0.5) }
+        Poll { at_once: 3, temperature: None, doubt: Chance::new(0.02) }
     }
 }
 

@@ -30,7 +30,6 @@ pub(super) fn vote(route: &Section<'_>) -> Option<Vote> {
         at_once: section.within("at_once", 1..=Vote::SAMPLES_MAX).unwrap_or(poll.at_once),
         temperature: section.within("temperature", 0.01..=2.0).map(narrow),
         doubt: share("doubt", poll.doubt),
-        agreement: share("agreement", poll.agreement),
     };
     Some(Vote::new(most.unwrap_or(5), compare, scatter).held(poll))
 }

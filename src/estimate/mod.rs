@@ -8,6 +8,7 @@ mod cue;
 mod domain;
 mod features;
 mod fit;
+mod signal;
 mod solve;
 mod text;
 
@@ -20,6 +21,7 @@ use crate::units::{Chance, Difficulty, Tokens};
 
 pub use features::features;
 pub use fit::{Cut, Trace, fit};
+pub use signal::{Signal, with_signal};
 
 use text::Text;
 

@@ -28,6 +28,8 @@ const SHOWN_MAX: usize = 16;
 pub struct Panel<'a> {
     /// How they are compared.
     pub compare: &'a Compare,
+    /// Whether it must be known if more than half of them agree.
+    pub majority: bool,
     /// How many of them run side by side at most.
     pub at_once: u32,
     /// What a right answer is worth, in dollars.
@@ -128,10 +130,14 @@ impl Sampled {
         u32::try_from(same.count()).unwrap_or(u32::MAX)
     }
 
-    /// The candidate that the verifier likes best, if it has seen one; of equals, the first.
+    /// The candidate that the verifier likes best, if it has seen one; of equals, the first. One that was good enough
+    /// is not dropped for being rare.
     pub fn verified(&self) -> Option<&Sample> {
-        let scored =
-            self.candidates().into_iter().rev().filter_map(|(_, sample)| Some((sample, sample.score?.get())));
+        let candidates: Vec<&Sample> = match self.ended {
+            Ended::Accepted => self.finished.iter().collect(),
+            _ => self.candidates().into_iter().map(|(_, sample)| sample).collect(),
+        };
+        let scored = candidates.into_iter().rev().filter_map(|sample| Some((sample, sample.score?.get())));
         scored.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(sample, _)| sample)
     }
 
@@ -268,8 +274,8 @@ struct Sampling<'a, 'p> {
 impl<'a, 'p> Sampling<'a, 'p> {
     fn new(panel: &'a Panel<'p>, most: u32) -> Sampling<'a, 'p> {
         let ended = Ended::Voted(Decided::Exhausted);
-        let sampled =
-            Sampled { finished: Vec::new(), ballot: Ballot::new(most), asked: 0, cancelled: 0, ended };
+        let ballot = if panel.majority { Ballot::of_majority(most) } else { Ballot::new(most) };
+        let sampled = Sampled { finished: Vec::new(), ballot, asked: 0, cancelled: 0, ended };
         Sampling { panel, sampled, failure: None, price: 0.0, seconds: 0.0, decided: false }
     }
 

@@ -44,6 +44,7 @@ async fn hold(held: &Held<'_>, script: &Arc<Scripted>) -> (Result<Sampled, Halt>
     };
     let panel = Panel {
         compare: &Compare::Number,
+        majority: false,
         at_once: 3,
         worth: 1.0,
         price: &|_| 0.0,

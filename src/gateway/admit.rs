@@ -177,6 +177,7 @@ impl Gateway {
             verifiers: self.verifiers.clone(),
             route: self.route_label(&considered.route.name),
             policy: considered.route,
+            models: considered.models,
             account: tenant.account.clone(),
             id,
             ticket,

@@ -48,7 +48,7 @@ impl Flying {
             // A choice without a sample that came to its end has failed, and is no `Sampled`.
             return Flown::of(offer, Landing::HungUp, progress);
         };
-        if let Some(second) = offer.escalate.as_deref().filter(|_| self.is_doubtful(offer, &chosen)) {
+        if let Some(second) = offer.escalate.as_deref().filter(|_| self.is_doubtful(&chosen)) {
             let flown = self.go_on(offer, second, &progress, books, reports).await;
             let outcome = if flown.is_some() { "answered" } else { "kept" };
             self.parts.metrics.votes.cascades.with_label_values(&[&*offer.model, outcome]).inc();
@@ -63,10 +63,9 @@ impl Flying {
         self.deliver(offer, chosen, progress, reports).await
     }
 
-    fn is_doubtful(&self, offer: &Offer, chosen: &[Chosen]) -> bool {
+    fn is_doubtful(&self, chosen: &[Chosen]) -> bool {
         let floor = self.policy.verifier.as_ref().map(|verifier| verifier.floor);
-        let agreement = self.vote_of(offer).poll.agreement;
-        chosen.iter().any(|chosen| chosen.is_doubtful(floor, agreement))
+        chosen.iter().any(|chosen| chosen.is_doubtful(floor))
     }
 
     /// Runs the second step of a cascade, whose worst case was set aside with the first's. Nothing where it came to no

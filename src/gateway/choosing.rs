@@ -16,8 +16,8 @@ use super::{Chooser, Report, Tally};
 pub(super) struct Chosen {
     pub(super) sample: Sample,
     pub(super) tally: Tally,
-    /// The share of the samples that gave it.
-    pub(super) agreement: Chance,
+    /// False where more than half were to agree and did not.
+    carried: bool,
 }
 
 impl Chosen {
@@ -32,23 +32,22 @@ impl Chosen {
     fn by(by: Chooser, sample: &Sample, sampled: &Sampled) -> Chosen {
         let agreed = sampled.votes(sample);
         let tally = Tally {
+            most: sampled.ballot.most(),
             asked: sampled.asked,
             cancelled: sampled.cancelled,
             agreed: agreed.max(1),
             by,
             ended: sampled.ended.word(),
         };
-        let all = u32::try_from(sampled.finished.len()).unwrap_or(u32::MAX).max(1);
-        let agreement = Chance::new(f64::from(agreed) / f64::from(all));
-        Chosen { sample: sample.clone(), tally, agreement }
+        Chosen { sample: sample.clone(), tally, carried: sampled.ballot.is_carried() }
     }
 
     /// Whether somebody else had better be asked: half an answer, a bad score, or hardly two alike.
-    pub(super) fn is_doubtful(&self, floor: Option<Chance>, agreement: Chance) -> bool {
+    pub(super) fn is_doubtful(&self, floor: Option<Chance>) -> bool {
         let half = self.sample.finish == Finish::Length || self.sample.events.is_empty();
         let unsure = match (self.sample.score, floor) {
             (Some(score), Some(floor)) => score < floor,
-            _ => self.agreement <= agreement,
+            _ => !self.carried,
         };
         half || (self.sample.finish == Finish::Stop && unsure)
     }

@@ -37,6 +37,8 @@ pub(super) struct Flying {
     pub(super) route: Arc<str>,
     /// What is wanted of whoever serves it.
     pub(super) policy: Route,
+    /// Those who could.
+    pub(super) models: Vec<Arc<Model>>,
     pub(super) account: AccountId,
     pub(super) id: RequestId,
     pub(super) ticket: Option<Ticket>,
@@ -75,8 +77,9 @@ impl Landing {
 
 impl Flying {
     /// Runs to the end and reports it. The reservation is resolved on every way out.
-    pub(super) async fn fly(self, reservation: Reservation, reports: mpsc::Sender<Report>) {
+    pub(super) async fn fly(mut self, reservation: Reservation, reports: mpsc::Sender<Report>) {
         let mut books = Books::new(reservation, &self.plan.best, self.request.budget.cost);
+        self.probe(&mut books, &reports).await;
         let mut attempts = Attempts::at(&self);
         let mut boarded = self.board(&mut attempts, &reports).await;
         loop {

@@ -15,6 +15,7 @@ mod flying;
 mod judge;
 mod needs;
 mod observe;
+mod probe;
 mod receipt;
 mod refusal;
 mod scope;

@@ -47,6 +47,8 @@ pub struct Settled {
 /// How an answer was chosen among several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
+    /// How many were planned at most.
+    pub most: u32,
     /// How many were asked for.
     pub asked: u32,
     /// How many were stopped before their end.

@@ -62,6 +62,7 @@ impl Flying {
         let verifier = self.verifiers.of_route(&self.policy.name);
         let panel = Panel {
             compare: &vote.compare,
+            majority: offer.escalate.is_some(),
             at_once: vote.poll.at_once,
             worth: self.policy.worth.as_dollars() * self.market.worth_factor,
             price: &|spent| {

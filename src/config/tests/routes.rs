@@ -45,7 +45,12 @@ fn mistakes_in_them_are_reported_with_their_remedies() {
         "[[route]]\nname = \"r\"\nvote = { samples_max = 1, compare = \"meaning\" }\nverifier = { url = \"ftp://x\" }\n\
          judge = \"raesoner\"\nprobe = { drafts = 1 }\n",
         &[
-            "line 3: route.vote.compare: \"meaning\" is unknown: write \"number\", \"choice\", \"exact\", \"json\" or \"json:/member\"",
+            "line 3: route.vote.compare: \"meaning\" is unknown; write \"number\", \"choice\", \"exact\", \"json\" or \"json:/member\"",
+            "line 3: route.vote.samples_max: 1 is out of range; write 2 to 15",
+            "line 4: route.verifier.url: not an address; write it like \"http://127.0.0.1:9000/score\"",
+            "line 5: route.judge: no model \"raesoner\"; did you mean \"reasoner\"?",
+            "line 6: route.probe.model: missing; name a small model, whose drafts cost little",
+            "line 6: route.probe.drafts: 1 is out of range; write 2 to 8",
         ],
     );
 }

@@ -42,6 +42,8 @@ pub enum Decided {
     Uncatchable,
     /// Further answers would hardly change the winner, or not enough to be worth their price.
     NotWorth,
+    /// Where one must be given by more than half: none can be any more.
+    Torn,
     /// All samples were taken.
     Exhausted,
 }
@@ -52,6 +54,7 @@ impl Decided {
         match self {
             Decided::Uncatchable => "uncatchable",
             Decided::NotWorth => "not_worth",
+            Decided::Torn => "torn",
             Decided::Exhausted => "exhausted",
         }
     }
@@ -61,6 +64,8 @@ impl Decided {
 #[derive(Debug, Clone)]
 pub struct Ballot {
     most: u32,
+    /// How many votes the winner must have, where that is asked.
+    quorum: Option<u32>,
     /// In the order in which they came first.
     answers: Vec<Standing>,
     /// Samples without an answer that can be compared.
@@ -70,7 +75,18 @@ pub struct Ballot {
 impl Ballot {
     /// A vote of so many samples at most.
     pub fn new(most: u32) -> Ballot {
-        Ballot { most, answers: Vec::new(), blank: 0 }
+        Ballot { most, quorum: None, answers: Vec::new(), blank: 0 }
+    }
+
+    /// One that finds out whether an answer is given by more than half of all samples, and ends when that is known.
+    pub fn of_majority(most: u32) -> Ballot {
+        Ballot { quorum: Some(most / 2 + 1), ..Ballot::new(most) }
+    }
+
+    /// False where a majority is asked for and no answer has it.
+    pub fn is_carried(&self) -> bool {
+        let votes = self.winner().map_or(0, |winner| winner.votes);
+        self.quorum.is_none_or(|quorum| votes >= quorum)
     }
 
     /// Counts a sample's answer; nothing where it gave none that can be compared.
@@ -85,6 +101,11 @@ impl Ballot {
         }
     }
 
+    /// How many samples it has at most.
+    pub fn most(&self) -> u32 {
+        self.most
+    }
+
     /// How many samples were counted, blank ones included.
     pub fn cast_so_far(&self) -> u32 {
         self.blank + self.answers.iter().map(|answer| answer.votes).sum::<u32>()
@@ -94,12 +115,6 @@ impl Ballot {
     pub fn winner(&self) -> Option<&Standing> {
         // Of equals, `max_by_key` takes the last.
         self.answers.iter().rev().max_by_key(|answer| answer.votes)
-    }
-
-    /// The share of all samples that gave the winner's answer; none where nothing was counted.
-    pub fn agreement(&self) -> Chance {
-        let votes = self.winner().map_or(0, |winner| winner.votes);
-        Chance::new(f64::from(votes) / f64::from(self.cast_so_far().max(1)))
     }
 
     /// The answers that are left to choose from by other means than counting, best first: what one sample alone said is
@@ -134,6 +149,11 @@ impl Ballot {
         let left = self.most.saturating_sub(self.cast_so_far());
         if left == 0 {
             return Some(Decided::Exhausted);
+        }
+        if let Some(quorum) = self.quorum {
+            let votes = self.winner().map_or(0, |winner| winner.votes);
+            let torn = (votes + left < quorum).then_some(Decided::Torn);
+            return if votes >= quorum { Some(Decided::Uncatchable) } else { torn };
         }
         let leader = self.winner()?;
         let doubt = self.doubt(leader, left);

@@ -181,7 +181,7 @@ fn phases(receipt: &Receipt, choice: &Settled) -> Map<String, Value> {
 
 /// How the answer was chosen among several.
 fn samples(tally: &Tally) -> Value {
-    json!({ "asked": tally.asked, "cancelled": tally.cancelled, "agreed": tally.agreed, "chosen_by": tally.by.word(),
+    json!({ "most": tally.most, "asked": tally.asked, "cancelled": tally.cancelled, "agreed": tally.agreed, "chosen_by": tally.by.word(),
             "ended": tally.ended })
 }
 
