@@ -23,7 +23,7 @@ from pathlib import Path
 PROBLEMS = Path(__file__).parent.parent / "models" / "train" / "problems.py"
 TEMPERATURE = 2.0
 SIZES = (5, 9)
-DOUBTS = ("0.02", "0.05")
+DOUBTS = ("0.05", "0.1")
 DRAWS = 4000
 
 

@@ -43,7 +43,7 @@ pub struct Poll {
 
 impl Default for Poll {
     fn default() -> Poll {
-        Poll { at_once: 3, temperature: None, doubt: Chance::new(0.02) }
+        Poll { at_once: 3, temperature: None, doubt: Chance::new(0.1) }
     }
 }
 

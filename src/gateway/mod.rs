@@ -20,6 +20,7 @@ mod receipt;
 mod refusal;
 mod scope;
 mod settings;
+mod together;
 mod verifiers;
 mod voting;
 

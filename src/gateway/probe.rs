@@ -70,8 +70,9 @@ impl Flying {
         let right = aside.offer.success.get();
         let outcomes = (1..=probe.drafts).map(|agreed| {
             let demand = told(&self.demand, probe, agreed);
-            let after = self.planned(&demand).map_or(0.0, |plan| plan.best.value - self.value_at(&demand));
-            odds(probe.drafts, agreed, right) * after.max(0.0)
+            let other = self.planned(&demand).filter(|plan| !same(&plan.best, &self.plan.best));
+            let better = other.map_or(0.0, |plan| plan.best.value - self.value_at(&demand));
+            odds(probe.drafts, agreed, right) * better.max(0.0)
         });
         outcomes.sum()
     }
@@ -80,7 +81,9 @@ impl Flying {
     fn value_at(&self, demand: &Demand) -> f64 {
         let best = &self.plan.best;
         let success = |demand: &Demand| {
-            demand.models.get(&best.model).map_or(0.0, |model| model.success(best.thinking).get())
+            let success = demand.models.get(&best.model).map(|model| model.success(best.thinking).get());
+            // As the plan counts it: finer differences are noise.
+            (success.unwrap_or_default() * 1e4).round() / 1e4
         };
         let worth = self.policy.worth.as_dollars() * self.market.worth_factor;
         best.value + worth * (success(demand) - success(&self.demand))

@@ -121,7 +121,7 @@ fn introduced(answer: &str) -> Option<char> {
 
 fn bracketed(answer: &str) -> Option<char> {
     let starts = answer.match_indices('(').map(|(at, _)| &answer[at + 1..]);
-    starts.filter_map(|rest| option(rest.split_once(')')?.0)).last()
+    starts.filter_map(|rest| option(rest.split_once(')')?.0)).next_back()
 }
 
 fn beginning(answer: &str) -> Option<char> {

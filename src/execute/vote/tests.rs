@@ -141,7 +141,7 @@ fn a_vote_that_ended_early_would_have_ended_otherwise_as_seldom_as_it_says() {
             match decided.0 {
                 Decided::NotWorth => (early, changed) = (early + 1, changed + u32::from(is_other)),
                 Decided::Uncatchable | Decided::Exhausted | Decided::Torn => {
-                    assert!(!is_other, "{answers:?}")
+                    assert!(!is_other, "{answers:?}");
                 }
             }
         }
