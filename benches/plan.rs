@@ -4,7 +4,7 @@
 //! within 40 µs, estimate and plan together; and nothing is allocated for an offer, which is seen by doubling the models:
 //! what a plan allocates does not grow with the offers it prices.
 
-#![expect(missing_docs, reason = "a program, not an interface")]
+#![allow(missing_docs)]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for its makers")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -56,25 +56,24 @@ struct World {
 
 fn main() {
     println!("{:<44} {:>9} {:>9} {:>8} {:>7}", "", "median", "p99", "allocs", "offers");
-    line("named model", &world(1), |_| ());
-    line("auto, 10 models", &world(10), |_| ());
-    line("auto, 20 models", &world(20), |_| ());
-    line("auto, 40 models", &world(40), |_| ());
-    line("auto, 20 models, preference stated", &world(20), |w| {
+    line("named model", world(1), |_| ());
+    line("auto, 10 models", world(10), |_| ());
+    line("auto, 20 models", world(20), |_| ());
+    line("auto, 40 models", world(40), |_| ());
+    line("auto, 20 models, preference stated", world(20), |w| {
         w.request.budget.preference = Some(Preference::try_from(0.7).unwrap());
     });
-    line("auto, 20 models, key with limits", &world(20), limits);
-    line("auto, 20 models, exploring", &world(20), |w| w.route.explore = Chance::new(0.05));
-    line("auto, 20 models, votes of up to 5", &world(20), |w| {
+    line("auto, 20 models, key with limits", world(20), limits);
+    line("auto, 20 models, exploring", world(20), |w| w.route.explore = Chance::new(0.05));
+    line("auto, 20 models, votes of up to 5", world(20), |w| {
         w.route.vote = Some(Vote::usual(5, Compare::Number));
     });
-    line("auto, 20 models, votes and cascades", &world(20), |w| {
+    line("auto, 20 models, votes and cascades", world(20), |w| {
         (w.route.vote, w.route.cascade) = (Some(Vote::usual(5, Compare::Number)), true);
     });
 }
 
-fn line(name: &str, world: &World, change: impl FnOnce(&mut World)) {
-    let mut world = World { models: world.models.clone(), ..self::world(world.models.len()) };
+fn line(name: &str, mut world: World, change: impl FnOnce(&mut World)) {
     change(&mut world);
     let models: Vec<&Model> = world.models.iter().collect();
     let demand = world.demand();
