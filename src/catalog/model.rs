@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
 
-use super::{Capability, Class, Needs, Service, Tariff, Vote};
+use super::{Capability, Class, Needs, Probe, Service, Tariff, Verifier, Vote};
 
 /// What closes an unfinished thought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +94,12 @@ pub struct Route {
     pub cascade: bool,
     /// Whether votes and cascades may be made for a caller who streams, whose stream then starts with the answer chosen.
     pub holds_streams: bool,
+    /// Who checks the answers of a vote or a cascade, in place of counting them.
+    pub verifier: Option<Verifier>,
+    /// The model that is asked to choose among the answers of a vote.
+    pub judge: Option<Arc<str>>,
+    /// The model whose drafts are bought where the text does not tell how hard a question is.
+    pub probe: Option<Probe>,
 }
 
 /// All models and routes.
@@ -120,6 +126,9 @@ impl Route {
             vote: None,
             cascade: false,
             holds_streams: false,
+            verifier: None,
+            judge: None,
+            probe: None,
         }
     }
 }

@@ -77,6 +77,17 @@ impl Spent {
         self.thinking + self.overhead + self.solution
     }
 
+    /// Takes on what was spent on another answer, which is not delivered. A hand-off that it read is part of what it read.
+    pub fn absorb(&mut self, lost: &Spent) {
+        self.prompt_again += lost.prompt + lost.prompt_again;
+        self.other += lost.completion().saturating_sub(lost.injected) + lost.other;
+        self.other_thinking += lost.thought();
+        self.other_attempts += lost.other_attempts;
+        self.calls.extend_from_slice(&lost.calls);
+        self.overran |= lost.overran;
+        self.estimated |= lost.estimated;
+    }
+
     /// Everything thought, delivered or not: what limits on thinking count.
     pub fn thought(&self) -> Tokens {
         self.thinking + self.other_thinking

@@ -29,6 +29,24 @@ pub struct Scatter {
     pub alike: Chance,
 }
 
+/// How a vote is held.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Poll {
+    /// How many answers are made side by side.
+    pub at_once: u32,
+    /// How tokens are drawn for them where the caller does not say: what is always said alike needs no vote.
+    pub temperature: Option<f32>,
+    /// The chance that further answers would change the winner at which none is asked for any more. At 0 they are asked
+    /// for until it cannot change, or is not worth changing.
+    pub doubt: Chance,
+}
+
+impl Default for Poll {
+    fn default() -> Poll {
+        Poll { at_once: 3, temperature: None, doubt: Chance::new(0.1) }
+    }
+}
+
 /// Votes among answers to the same question, where a route has them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vote {
@@ -38,6 +56,8 @@ pub struct Vote {
     pub compare: Compare,
     /// What is assumed of the answers.
     pub scatter: Scatter,
+    /// How it is held.
+    pub poll: Poll,
     odds: Arc<[Odds]>,
 }
 
@@ -63,13 +83,19 @@ impl Vote {
     pub fn new(samples_max: u32, compare: Compare, scatter: Scatter) -> Vote {
         let samples_max = samples_max.clamp(1, Vote::SAMPLES_MAX);
         let odds = (2..=samples_max).map(|samples| Odds::of(samples, scatter)).collect();
-        Vote { samples_max, compare, scatter, odds }
+        Vote { samples_max, compare, scatter, poll: Poll::default(), odds }
     }
 
     /// That, on the usual assumptions.
     pub fn usual(samples_max: u32, compare: Compare) -> Vote {
         let scatter = compare.usual();
         Vote::new(samples_max, compare, scatter)
+    }
+
+    /// The same, held like that.
+    #[must_use]
+    pub fn held(self, poll: Poll) -> Vote {
+        Vote { poll, ..self }
     }
 
     /// What comes of each size of a vote from two answers on, the smallest first.

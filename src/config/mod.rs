@@ -22,6 +22,7 @@ mod learn;
 mod mistake;
 mod model;
 mod nearest;
+mod opinion;
 mod provider;
 mod reader;
 mod resilience;

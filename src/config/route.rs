@@ -8,6 +8,7 @@ use crate::units::Chance;
 
 use super::mistake::Wrong;
 use super::nearest::nearest;
+use super::opinion;
 use super::reader::Section;
 
 /// Models by name, as the catalog holds them.
@@ -46,6 +47,12 @@ fn route(section: &Section<'_>, name: &str, models: &Models) -> Route {
         second: section.or("second", usual.second),
         explore: section.within("explore", 0.0..=1.0).map_or(usual.explore, Chance::new),
         uncapped: section.within("uncapped", 0.0..=1.0).map_or(usual.uncapped, Chance::new),
+        vote: opinion::vote(section),
+        cascade: section.or("cascade", usual.cascade),
+        holds_streams: section.or("holds_streams", usual.holds_streams),
+        verifier: opinion::verifier(section),
+        judge: opinion::judge(section, models),
+        probe: opinion::probe(section, models),
         ..usual
     }
 }
@@ -64,7 +71,7 @@ fn chosen(section: &Section<'_>, models: &Models) -> Vec<Arc<str>> {
     chosen
 }
 
-fn unknown(name: &str, models: &Models) -> Wrong {
+pub(super) fn unknown(name: &str, models: &Models) -> Wrong {
     let remedy = match nearest(name, models.keys().map(AsRef::as_ref)) {
         Some(known) => format!("did you mean \"{known}\"?"),
         None => "declare it under a [[backend]] first".to_owned(),

@@ -1,6 +1,7 @@
 //! Elastic execution: think to a budget, hand off, solve within a budget of its own.
 //!
-//! The phase machine decides and counts, and is pure; `run` moves pieces between a backend and the caller.
+//! The phase machine decides and counts, and is pure; `run` moves pieces between a backend and the caller. `vote` decides
+//! about several answers to one choice, and is pure too; `verify` asks an operator's own check of them.
 
 mod account;
 mod answer;
@@ -10,8 +11,14 @@ mod meter;
 mod phases;
 mod quote;
 mod run;
+mod sampled;
+mod sampling;
+pub mod verify;
+pub mod vote;
 
 pub use heard::{Heard, HeardCall};
 pub use meter::Meter;
 pub use phases::{Phases, Step, Terms};
 pub use run::{Halt, Indexed, Job, Progress, run};
+pub use sampled::{Sample, Sampled, text};
+pub use sampling::{Panel, samples, whole};

@@ -75,6 +75,12 @@ impl Progress {
         Progress { heard: Heard::up_to(bytes_max), ..self }
     }
 
+    /// As if all of it had been shown at this moment.
+    #[must_use]
+    pub fn shown(self, now: Instant) -> Progress {
+        Progress { first: Some(now), first_answer: Some(now), ..self }
+    }
+
     fn measure(&mut self) {
         if self.due.is_now() {
             self.meter.show(self.phases.spent());

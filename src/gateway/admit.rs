@@ -24,7 +24,8 @@ use crate::units::{AccountId, Chance, Limit, RequestId, Timestamp, Tokens, mixed
 use super::demotions::Demotions;
 use super::flying::Flying;
 use super::learning::{Asked, Grounds, Learning};
-use super::{Flight, Refusal, Settings, about, needs, scope};
+use super::verifiers::Verifiers;
+use super::{Flight, Refusal, Settings, about, needs, scope, voting};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
 pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
@@ -34,6 +35,7 @@ pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 pub struct Gateway {
     pub(super) parts: Arc<Parts>,
     demotions: Arc<Demotions>,
+    verifiers: Arc<Verifiers>,
     places: Arc<Semaphore>,
 }
 
@@ -67,6 +69,8 @@ impl std::fmt::Debug for Parts {
 pub(super) struct Considered {
     pub(super) request: Arc<Request>,
     route: Route,
+    /// Why no vote is held, where the route has one.
+    no_vote: Option<&'static str>,
     /// What the prior predicts, and what is believed by all that was learned since.
     prior: Demand,
     pub(super) demand: Demand,
@@ -101,7 +105,8 @@ impl Gateway {
     pub fn new(parts: Parts) -> Gateway {
         parts.catalog.models.keys().for_each(|model| parts.metrics.begin_model(model));
         let places = Arc::new(Semaphore::new(parts.settings.flights_max));
-        Gateway { parts: Arc::new(parts), demotions: Arc::default(), places }
+        let verifiers = Arc::new(Verifiers::of(&parts.catalog));
+        Gateway { parts: Arc::new(parts), demotions: Arc::default(), verifiers, places }
     }
 
     /// All models and routes.
@@ -200,7 +205,11 @@ impl Gateway {
         let flying = Flying {
             parts: self.parts.clone(),
             demotions: self.demotions.clone(),
+            verifiers: self.verifiers.clone(),
             route: self.route_label(&considered.route.name),
+            policy: considered.route,
+            models: considered.models,
+            account: tenant.account.clone(),
             id,
             ticket,
             beginning: Beginning::of(&considered.request),
@@ -239,6 +248,7 @@ impl Gateway {
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, access, &request.model)
             .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
+        let (route, no_vote) = voting::allowed(route, &request);
         let models: Vec<Arc<Model>> =
             catalog.candidates(&route).map(|model| self.demotions.apply(model)).collect();
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
@@ -258,7 +268,7 @@ impl Gateway {
         let prior = estimate::estimate(&request, &prompts, &self.parts.calibration);
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
-        Ok(Considered { request: Arc::new(request), route, prior, demand, market, models })
+        Ok(Considered { request: Arc::new(request), route, no_vote, prior, demand, market, models })
     }
 
     /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
@@ -288,9 +298,12 @@ impl Gateway {
         let now = self.parts.ledger.now();
         let (account, about) = (tenant.account.clone(), about::of(&on.request.extra));
         let allowance = self.parts.ledger.allowance(&account, &about, now);
-        let plan = on
+        let mut plan = on
             .ask(&allowance, mixed(id.seed()), plan::plan)
             .map_err(|refusal| self.explained(refusal, &on.models))?;
+        if let Some(no_vote) = on.no_vote {
+            plan.why = format!("{}; {no_vote}", plan.why);
+        }
         let offer = &plan.best;
         let expires = now + self.time(&on.request) + EXPIRY_MARGIN;
         let claim = Claim {

@@ -18,6 +18,7 @@ use crate::execute::Progress;
 use super::Report;
 use super::books::Books;
 use super::flying::{Flying, Landing};
+use super::voting;
 
 /// What stands for the target where there was no place on any.
 const NO_TARGET: &str = "none";
@@ -39,6 +40,11 @@ impl<'p> Attempts<'p> {
     pub(super) fn at(flying: &'p Flying) -> Attempts<'p> {
         let (offer, left) = (&flying.plan.best, flying.plan.fallbacks.iter());
         Attempts { offer, left, tried: 0, been: Vec::new(), target: None }
+    }
+
+    /// One attempt at one offer.
+    pub(super) fn only(offer: &'p Offer) -> Attempts<'p> {
+        Attempts { offer, left: [].iter(), tried: 0, been: Vec::new(), target: None }
     }
 
     fn turn_to(&mut self, offer: &'p Offer) {
@@ -68,7 +74,7 @@ impl Flying {
         let seat = tokio::select! {
             biased;
             () = reports.closed() => return Err(Landing::HungUp),
-            seat = fleet.board(self.want()) => seat.map_err(Landing::Failed)?,
+            seat = fleet.board(self.want(attempts.offer)) => seat.map_err(Landing::Failed)?,
         };
         attempts.sets_out(&seat);
         Ok(seat)
@@ -129,7 +135,7 @@ impl Flying {
         if !may || !(failure.unsent || retry.sent_too) {
             return None;
         }
-        let seat = fleet.board_again(&self.want(), &attempts.been)?;
+        let seat = fleet.board_again(&self.want(attempts.offer), &attempts.been)?;
         self.paid(attempts, seat, failure, spent, books).await
     }
 
@@ -146,11 +152,11 @@ impl Flying {
         if failure.retry < Retry::Again || !(failure.unsent || fleet.settings().retry.sent_too) {
             return None;
         }
-        let wait = fleet.wait_again(attempts.tried, &self.want())?;
+        let wait = fleet.wait_again(attempts.tried, &self.want(attempts.offer))?;
         if !self.waited(wait, reports).await {
             return None;
         }
-        let seat = fleet.board_again(&self.want(), &[])?;
+        let seat = fleet.board_again(&self.want(attempts.offer), &[])?;
         self.paid(attempts, seat, failure, spent, books).await
     }
 
@@ -191,11 +197,11 @@ impl Flying {
         fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().elsewhere())
     }
 
-    fn want(&self) -> Want {
+    fn want(&self, offer: &Offer) -> Want {
         Want {
             beginning: self.beginning,
             party: self.party,
-            calls: self.request.choices,
+            calls: voting::calls(&self.policy, offer, self.request.choices),
             priority: self.priority,
             deadline: self.deadline,
         }

@@ -25,9 +25,9 @@ pub(super) struct Books {
     departed: bool,
 }
 
-/// What offers took that were given up for the next one.
+/// What offers took that were given up for the next one, and calls beside them.
 #[derive(Debug, Clone, Copy, Default)]
-struct Lost {
+pub(super) struct Lost {
     attempts: u32,
     cost: Money,
     thinking: Tokens,
@@ -35,6 +35,19 @@ struct Lost {
     prompt: Tokens,
     /// What they wrote besides thoughts.
     other: Tokens,
+}
+
+impl Lost {
+    /// This and what another run took.
+    fn and(self, cost: Money, spent: &[Spent]) -> Lost {
+        Lost {
+            attempts: self.attempts,
+            cost: self.cost + cost,
+            thinking: self.thinking + thought(spent),
+            prompt: self.prompt + spent.iter().map(Spent::input).sum(),
+            other: self.other + spent.iter().map(beside_thoughts).sum(),
+        }
+    }
 }
 
 impl Books {
@@ -70,15 +83,40 @@ impl Books {
     /// Sets aside what another attempt needs beside what was lost; false where that does not fit, and then nothing
     /// has changed. One that costs no more than the last, after one that cost nothing, needs no more.
     pub(super) async fn turn_to(&mut self, next: &Offer, cost: Money, spent: &[Spent]) -> bool {
-        let lost = Lost {
-            attempts: self.lost.attempts + u32::try_from(spent.len()).unwrap_or(u32::MAX),
-            cost: self.lost.cost + cost,
-            thinking: self.lost.thinking + thought(spent),
-            prompt: self.lost.prompt + spent.iter().map(Spent::input).sum(),
-            other: self.lost.other + spent.iter().map(beside_thoughts).sum(),
-        };
-        let whole =
-            WorstCase { money: next.worst.money + lost.cost, thinking: next.worst.thinking + lost.thinking };
+        let attempts = self.lost.attempts + u32::try_from(spent.len()).unwrap_or(u32::MAX);
+        let lost = Lost { attempts, ..self.lost.and(cost, spent) };
+        self.cover(next.worst, lost, Some(&next.model)).await
+    }
+
+    /// The same for the next step of a cascade: what came before is not delivered, and did not fail.
+    pub(super) async fn go_on_to(&mut self, next: &Offer, cost: Money, spent: &[Spent]) -> bool {
+        self.cover(next.worst, self.lost.and(cost, spent), Some(&next.model)).await
+    }
+
+    /// Sets aside what a call beside the offer needs, which has or will have taken so much itself.
+    pub(super) async fn aside(&mut self, worst: WorstCase, own: WorstCase) -> bool {
+        let whole = WorstCase { money: own.money + worst.money, thinking: own.thinking + worst.thinking };
+        self.cover(whole, self.lost, None).await
+    }
+
+    /// Books what a call beside the offer took.
+    pub(super) fn took(&mut self, cost: Money, spent: &[Spent]) {
+        self.lost = self.lost.and(cost, spent);
+    }
+
+    /// What was lost until now.
+    pub(super) fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    /// The offer that was left is the one that is delivered after all: what was lost since then, it is not.
+    pub(super) fn return_to(&mut self, before: Lost, cost: Money, spent: &[Spent]) {
+        self.lost = before.and(cost, spent);
+    }
+
+    /// Sets aside so much beside what is lost then, for another model, if one is named.
+    async fn cover(&mut self, worst: WorstCase, lost: Lost, model: Option<&Arc<str>>) -> bool {
+        let whole = WorstCase { money: worst.money + lost.cost, thinking: worst.thinking + lost.thinking };
         if self.cost_max.is_some_and(|most| whole.money > most) {
             return false;
         }
@@ -86,11 +124,13 @@ impl Books {
             money: whole.money.saturating_sub(self.held.money),
             thinking: whole.thinking.saturating_sub(self.held.thinking),
         };
-        let moves = self.model != next.model || more != WorstCase::default();
-        if moves && self.reservation.extend(more, Some(&next.model)).await.is_err() {
+        let moves = model.is_some_and(|model| self.model != *model) || more != WorstCase::default();
+        if moves && self.reservation.extend(more, model).await.is_err() {
             return false;
         }
-        self.model = next.model.clone();
+        if let Some(model) = model {
+            self.model = model.clone();
+        }
         self.held =
             WorstCase { money: self.held.money + more.money, thinking: self.held.thinking + more.thinking };
         self.lost = lost;

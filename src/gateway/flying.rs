@@ -1,38 +1,43 @@
 //! A flight from the inside: runs the offers, and settles whatever happens.
 
 use std::convert::Infallible;
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::backend::Failure;
 use crate::backend::fleet::{Beginning, Party, Seat};
-use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Spent};
+use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Route, Spent};
 use crate::chat::{Finish, Request};
-use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
+use crate::execute::{Halt, Job, Meter, Progress, Sampled, Terms, run};
 use crate::idempotency::Ticket;
 use crate::ledger::Reservation;
-use crate::units::{Money, Priority, RequestId, Tokens};
+use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Parts};
 use super::attempts::Attempts;
 use super::books::{Books, detail};
+use super::cascade::Flown;
 use super::demotions::Demotions;
 use super::learning::{self, Close, Grounds};
 use super::observe::{self, Landed};
+use super::together::all;
+use super::verifiers::Verifiers;
 use super::{Receipt, Refusal, Report, Settled};
 
 /// An admitted request with all that was decided about it.
 pub(super) struct Flying {
     pub(super) parts: Arc<Parts>,
     pub(super) demotions: Arc<Demotions>,
+    pub(super) verifiers: Arc<Verifiers>,
     pub(super) route: Arc<str>,
+    /// What is wanted of whoever serves it.
+    pub(super) policy: Route,
+    /// Those who could.
+    pub(super) models: Vec<Arc<Model>>,
+    pub(super) account: AccountId,
     pub(super) id: RequestId,
     pub(super) ticket: Option<Ticket>,
     pub(super) request: Arc<Request>,
@@ -51,6 +56,8 @@ pub(super) struct Flying {
 pub(super) enum Landing {
     /// Every choice came to its end.
     Finished(Vec<Finish>),
+    /// Every choice was made, perhaps several times, and none was shown yet.
+    Sampled(Vec<Sampled>),
     /// The backend failed.
     Failed(Failure),
     /// The caller is gone.
@@ -61,7 +68,7 @@ impl Landing {
     /// The word in metrics and the journal.
     fn word(&self) -> &'static str {
         match self {
-            Landing::Finished(_) => "finished",
+            Landing::Finished(_) | Landing::Sampled(_) => "finished",
             Landing::Failed(_) => "failed",
             Landing::HungUp => "hung_up",
         }
@@ -71,15 +78,16 @@ impl Landing {
     fn error(&self) -> Option<&'static str> {
         match self {
             Landing::Failed(failure) => Some(failure.code.unwrap_or(failure.fault.word())),
-            Landing::Finished(_) | Landing::HungUp => None,
+            Landing::Finished(_) | Landing::Sampled(_) | Landing::HungUp => None,
         }
     }
 }
 
 impl Flying {
     /// Runs to the end and reports it. The reservation is resolved on every way out.
-    pub(super) async fn fly(self, reservation: Reservation, reports: mpsc::Sender<Report>) {
+    pub(super) async fn fly(mut self, reservation: Reservation, reports: mpsc::Sender<Report>) {
         let mut books = Books::new(reservation, &self.plan.best, self.request.budget.cost);
+        self.probe(&mut books, &reports).await;
         let mut attempts = Attempts::at(&self);
         let mut boarded = self.board(&mut attempts, &reports).await;
         loop {
@@ -104,7 +112,10 @@ impl Flying {
             };
             match self.next(&mut attempts, (&landing, &progress), &mut books, &reports).await {
                 Some(next) => boarded = next,
-                None => return self.land(attempts.offer, landing, &progress, books, reports).await,
+                None => {
+                    let flown = self.conclude(attempts.offer, landing, progress, &mut books, &reports).await;
+                    return self.land(flown, books, reports).await;
+                }
             }
         }
     }
@@ -118,26 +129,18 @@ impl Flying {
     }
 
     /// Runs every choice of an offer at once on one target, until all have ended, one has failed, or the caller is gone.
-    async fn run(
+    pub(super) async fn run(
         &self,
         seat: &Seat,
         offer: &Offer,
-        progress: &mut [Progress],
+        progress: &mut Vec<Progress>,
         books: &Books,
         reports: &mpsc::Sender<Report>,
     ) -> Landing {
-        let backend = seat.backend();
-        let seed = self.request.sampling.seed.unwrap_or_else(|| self.id.seed());
-        let jobs: Vec<Job> = (0..self.request.choices)
-            .map(|index| Job {
-                backend: backend.clone(),
-                request: self.request.clone(),
-                index,
-                seed: seed.wrapping_add(u64::from(index)),
-                deadline: self.deadline,
-                cut_before: self.cut_before(offer),
-            })
-            .collect();
+        if self.votes(offer) {
+            return self.vote(seat, offer, progress, books, reports).await;
+        }
+        let jobs = self.jobs(seat, offer, &self.request);
         let meters: Vec<Meter> = progress.iter().map(|choice| choice.meter.clone()).collect();
         let runs = jobs.iter().zip(progress).map(|(job, progress)| run(job, progress, reports));
         tokio::select! {
@@ -152,8 +155,23 @@ impl Flying {
         }
     }
 
+    /// One for each choice.
+    pub(super) fn jobs(&self, seat: &Seat, offer: &Offer, request: &Arc<Request>) -> Vec<Job> {
+        let backend = seat.backend();
+        let seed = request.sampling.seed.unwrap_or_else(|| self.id.seed());
+        let job = |index| Job {
+            backend: backend.clone(),
+            request: request.clone(),
+            index,
+            seed: seed.wrapping_add(u64::from(index)),
+            deadline: self.deadline,
+            cut_before: self.cut_before(offer),
+        };
+        (0..request.choices).map(job).collect()
+    }
+
     /// Notes in the ledger, now and then, what a long run has taken so far.
-    async fn meter(&self, offer: &Offer, meters: &[Meter], books: &Books) -> Infallible {
+    pub(super) async fn meter(&self, offer: &Offer, meters: &[Meter], books: &Books) -> Infallible {
         loop {
             tokio::time::sleep(self.parts.settings.meter_every).await;
             let spent: Vec<Spent> = meters.iter().map(Meter::read).collect();
@@ -176,7 +194,8 @@ impl Flying {
         Some(Duration::try_from_secs_f64(seconds).unwrap_or(stated))
     }
 
-    fn prepare(&self, offer: &Offer) -> Vec<Progress> {
+    /// A place for every sample of every choice.
+    pub(super) fn prepare(&self, offer: &Offer) -> Vec<Progress> {
         let least = self.model(offer).and_then(|model| model.efforts.first());
         let terms = Terms {
             class: offer.class,
@@ -196,7 +215,7 @@ impl Flying {
             form: self.request.form,
         };
         let choice = |_| learning::listened(&self.request, Progress::new(terms.clone()));
-        (0..self.request.choices).map(choice).collect()
+        (0..self.request.choices * offer.samples.max(1)).map(choice).collect()
     }
 
     fn model(&self, offer: &Offer) -> Option<&Model> {
@@ -216,7 +235,12 @@ impl Flying {
     /// What decided; after failures, that too.
     fn why(&self, offer: &Offer, attempts: u32) -> String {
         let (planned, best) = (&self.plan.why, &self.plan.best.model);
+        let escalated = |from: &&Offer| from.escalate.as_deref() == Some(offer);
+        let mut offers = std::iter::once(&self.plan.best).chain(&self.plan.fallbacks);
         match attempts {
+            _ if let Some(from) = offers.find(escalated) => {
+                format!("{planned}; {} was in doubt, so {} was asked", from.model, offer.model)
+            }
             _ if offer.model != *best => {
                 format!("{best} failed and {} took over; planned was: {planned}", offer.model)
             }
@@ -255,22 +279,15 @@ impl Flying {
     }
 
     /// Settles and reports the end.
-    async fn land(
-        &self,
-        offer: &Offer,
-        landing: Landing,
-        progress: &[Progress],
-        books: Books,
-        reports: mpsc::Sender<Report>,
-    ) {
+    async fn land(&self, flown: Flown<'_>, books: Books, reports: mpsc::Sender<Report>) {
+        let Flown { offer, landing, progress, spent, tallies } = flown;
         if !books.departed() {
             let refusal = match landing {
                 Landing::Failed(failure) => Some(Refusal::Failed(failure)),
-                Landing::HungUp | Landing::Finished(_) => None,
+                Landing::HungUp | Landing::Finished(_) | Landing::Sampled(_) => None,
             };
             return self.stay(books, refusal, &reports).await;
         }
-        let spent = taken(progress);
         let (attempts, given_up, reserved) = (books.attempts(), books.given_up(), books.reserved());
         let detail = detail(&spent, landing.word());
         let cost = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings).await;
@@ -279,22 +296,33 @@ impl Flying {
             (Some(ticket), Landing::Failed(_) | Landing::HungUp) if used_nothing => ticket.cost_nothing(),
             _ => {}
         }
-        observe::landed(self, &Landed { offer, progress, spent: &spent, outcome: landing.word() });
+        observe::landed(self, &Landed { offer, progress: &progress, spent: &spent, outcome: landing.word() });
         self.verify(offer, &spent);
         let (ended, error) = (landing.word(), landing.error());
-        let close =
-            Close { offer, progress, spent: &spent, ended, error, cost, reserved, attempts, given_up };
+        let close = Close {
+            offer,
+            progress: &progress,
+            spent: &spent,
+            ended,
+            error,
+            cost,
+            reserved,
+            attempts,
+            given_up,
+        };
         let story = self.story(&close);
         self.parts.learning.landed(&story, self.grounds.asked);
         let report = match landing {
-            Landing::HungUp => return,
+            Landing::HungUp | Landing::Sampled(_) => return,
             Landing::Failed(failure) => {
                 tracing::warn!(request = %self.id, model = %offer.model, fault = failure.fault.word(), %failure, "failed");
                 Report::Failed(Refusal::Failed(failure))
             }
             Landing::Finished(finishes) => {
-                let choices =
-                    finishes.into_iter().zip(spent).map(|(finish, spent)| Settled { finish, spent });
+                let mut tallies = tallies.into_iter();
+                let settled =
+                    |(finish, spent): (Finish, Spent)| Settled { finish, spent, tally: tallies.next() };
+                let choices = finishes.into_iter().zip(spent).map(settled);
                 Report::Done(Box::new(Receipt {
                     id: self.id,
                     model: offer.model.clone(),
@@ -311,40 +339,10 @@ impl Flying {
             }
         };
         let _ = reports.send(report).await;
-        for (source, success, weight) in learning::of_form(&self.request, progress) {
+        for (source, success, weight) in learning::of_form(&self.request, &progress) {
             self.parts.learning.judge(&story, source, success, weight);
         }
     }
-}
-
-/// How long choices are waited for that were sent beside one that was refused.
-const BESIDE: Duration = Duration::from_secs(1);
-
-/// Runs all to their ends, or to the first failure. Where that was refused before a model saw it, the others very likely
-/// were too: they are let hear it, so that nothing is booked for what was never sent.
-async fn all(
-    runs: impl Iterator<Item = impl Future<Output = Result<Finish, Halt>>>,
-    meters: &[Meter],
-) -> Result<Vec<Finish>, Halt> {
-    let mut runs: FuturesUnordered<_> =
-        runs.enumerate().map(|(at, run)| async move { (at, run.await) }).collect();
-    let mut finishes = Vec::new();
-    while let Some((at, ended)) = runs.next().await {
-        match ended {
-            Ok(finish) => finishes.push((at, finish)),
-            Err(Halt::Failed(failure)) if failure.unsent => {
-                let heard = poll_fn(|cx| {
-                    while let Poll::Ready(Some(_)) = runs.poll_next_unpin(cx) {}
-                    if meters.iter().all(Meter::is_heard) { Poll::Ready(()) } else { Poll::Pending }
-                });
-                let _ = tokio::time::timeout(BESIDE, heard).await;
-                return Err(Halt::Failed(failure));
-            }
-            Err(halt) => return Err(halt),
-        }
-    }
-    finishes.sort_unstable_by_key(|(at, _)| *at);
-    Ok(finishes.into_iter().map(|(_, finish)| finish).collect())
 }
 
 /// Makes durable what must be before anything is sent. The idempotency key goes first: a crash in between costs the
@@ -367,6 +365,6 @@ pub(super) async fn depart(
 }
 
 /// What each choice took.
-fn taken(progress: &[Progress]) -> Vec<Spent> {
+pub(super) fn taken(progress: &[Progress]) -> Vec<Spent> {
     progress.iter().map(|choice| choice.phases.spent()).collect()
 }

@@ -3,27 +3,35 @@
 
 mod about;
 mod admit;
+mod aside;
 mod attempts;
 mod books;
+mod cascade;
+mod choosing;
 mod counting;
 mod demotions;
 mod embedding;
 mod flight;
 mod flying;
+mod judge;
 mod learning;
 mod needs;
 mod observe;
+mod probe;
 mod quote;
 mod receipt;
 mod refusal;
 mod scope;
 mod settings;
+mod together;
+mod verifiers;
+mod voting;
 
 pub use admit::{Gateway, Parts};
 pub use embedding::Vectors;
 pub use flight::{Flight, Report};
 pub use learning::{FeedbackError, LearnSettings, Learning, Opinion};
 pub use quote::Quoted;
-pub use receipt::{Receipt, Settled};
+pub use receipt::{Chooser, Receipt, Settled, Tally};
 pub use refusal::Refusal;
 pub use settings::Settings;

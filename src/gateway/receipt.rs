@@ -38,6 +38,47 @@ pub struct Receipt {
 pub struct Settled {
     /// Why it ended.
     pub finish: Finish,
-    /// What it took.
+    /// What it took, answers included that were not chosen.
     pub spent: Spent,
+    /// How it was chosen, where it was made more than once.
+    pub tally: Option<Tally>,
+}
+
+/// How an answer was chosen among several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    /// How many were planned at most.
+    pub most: u32,
+    /// How many were asked for.
+    pub asked: u32,
+    /// How many were stopped before their end.
+    pub cancelled: u32,
+    /// How many gave the answer that was chosen.
+    pub agreed: u32,
+    /// Who chose it.
+    pub by: Chooser,
+    /// Why no more were asked for, in one word.
+    pub ended: &'static str,
+}
+
+/// Who chose an answer among several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chooser {
+    /// Most of them said the same.
+    Vote,
+    /// The operator's verifier.
+    Verifier,
+    /// Another model.
+    Judge,
+}
+
+impl Chooser {
+    /// The word in the budget object.
+    pub fn word(self) -> &'static str {
+        match self {
+            Chooser::Vote => "vote",
+            Chooser::Verifier => "verifier",
+            Chooser::Judge => "judge",
+        }
+    }
 }

@@ -7,12 +7,14 @@ mod begin;
 mod buckets;
 mod maker;
 mod series;
+mod votes;
 
 use prometheus::{Encoder, Registry, TextEncoder};
 
 use maker::Maker;
 
 pub use series::{Backends, Learned, LedgerSeries, Money, Requests, Thinking};
+pub use votes::Votes;
 
 /// The label of what is not known by name.
 pub const OTHER: &str = "other";
@@ -33,6 +35,8 @@ pub struct Metrics {
     pub ledger: LedgerSeries,
     /// What is learned.
     pub learning: Learned,
+    /// What votes, cascades and second opinions come to.
+    pub votes: Votes,
 }
 
 /// A series could not be registered: its name is taken or malformed.
@@ -51,8 +55,8 @@ impl Metrics {
         let requests = Requests::new(&make)?;
         let (thinking, money) = (Thinking::new(&make)?, Money::new(&make)?);
         let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
-        let learning = Learned::new(&make)?;
-        Ok(Metrics { requests, thinking, money, backends, ledger, learning, registry })
+        let (learning, votes) = (Learned::new(&make)?, Votes::new(&make)?);
+        Ok(Metrics { requests, thinking, money, backends, ledger, learning, votes, registry })
     }
 
     /// All series in Prometheus' text format 0.0.4.

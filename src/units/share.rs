@@ -42,6 +42,9 @@ fn checked(value: f64, what: &'static str, max: f64) -> Result<f64, OutOfRange> 
 }
 
 impl Chance {
+    /// What cannot be.
+    pub const NONE: Chance = Chance(0.0);
+
     /// The nearest probability to `value`; not-a-number is no chance at all.
     pub fn new(value: f64) -> Chance {
         Chance(within(value, 1.0))

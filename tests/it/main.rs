@@ -41,3 +41,4 @@ mod strangers;
 mod streams;
 mod surface;
 mod upstreams;
+mod voting;

@@ -58,7 +58,6 @@ impl Grounds {
     }
 
     /// Something is said of the answer while it is made: by a verifier, by a vote. It becomes part of the story.
-    #[expect(dead_code, reason = "verifiers and votes call it")]
     pub(in crate::gateway) fn say(&self, source: Source, success: Chance, weight: f64) {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).push((source, success, weight));
     }

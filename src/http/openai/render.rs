@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::Spent;
 use crate::chat::Event;
-use crate::gateway::{Receipt, Settled};
+use crate::gateway::{Receipt, Settled, Tally};
 use crate::units::{RequestId, Timestamp, Tokens};
 
 use crate::http::said::Said;
@@ -163,9 +163,16 @@ fn phases(receipt: &Receipt, choice: &Settled) -> Map<String, Value> {
         json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended });
     let overhead = json!(spent.overhead);
     [("thinking", thinking), ("solution", solution), ("overhead_tokens", overhead)]
-        .map(|(name, value)| (name.to_owned(), value))
         .into_iter()
+        .chain(choice.tally.map(|tally| ("samples", samples(&tally))))
+        .map(|(name, value)| (name.to_owned(), value))
         .collect()
+}
+
+/// How the answer was chosen among several.
+fn samples(tally: &Tally) -> Value {
+    json!({ "most": tally.most, "asked": tally.asked, "cancelled": tally.cancelled, "agreed": tally.agreed, "chosen_by": tally.by.word(),
+            "ended": tally.ended })
 }
 
 /// What was billed and not delivered: prompts read again, discarded tokens, failed attempts.

@@ -1,0 +1,56 @@
+//! What an operator sees of votes and second opinions.
+
+use super::*;
+use crate::catalog::{Checker, Compare, Route};
+use crate::units::Chance;
+
+fn route(keys: &str) -> Route {
+    let settings = load_text(&format!("[[route]]\nname = \"r\"\n{keys}\n")).unwrap();
+    settings.catalog.routes["r"].clone()
+}
+
+#[test]
+fn a_route_may_vote_and_ask_for_second_opinions() {
+    let route = route(
+        "vote = { samples_max = 9, compare = \"json:/a/0\", at_once = 2, temperature = 1.5, doubt = 0 }\n\
+         cascade = true\nverifier = { command = [\"check\", \"-x\"], floor = 0.8, timeout = \"2s\" }\n\
+         judge = \"reasoner\"\nprobe = { model = \"reasoner\" }",
+    );
+    let vote = route.vote.unwrap();
+    assert_eq!((vote.samples_max, vote.poll.at_once, vote.poll.temperature), (9, 2, Some(1.5)));
+    assert_eq!(
+        (vote.compare, vote.poll.doubt, vote.scatter.wrong),
+        (Compare::Json("/a/0".into()), Chance::NONE, 12)
+    );
+    let verifier = route.verifier.unwrap();
+    assert_eq!(verifier.by, Checker::Command(vec!["check".into(), "-x".into()]));
+    assert_eq!((verifier.floor, verifier.timeout), (Chance::new(0.8), Duration::from_secs(2)));
+    let probe = route.probe.unwrap();
+    assert_eq!(
+        (route.judge.as_deref(), &*probe.model, probe.drafts, probe.tokens),
+        (Some("reasoner"), "reasoner", 3, Tokens(16))
+    );
+    assert!(route.cascade && !route.holds_streams);
+}
+
+#[test]
+fn a_route_without_them_has_none() {
+    let route = route("worth = \"0.01\"");
+    assert_eq!((route.vote, route.verifier, route.judge, route.probe), (None, None, None, None));
+}
+
+#[test]
+fn mistakes_in_them_are_reported_with_their_remedies() {
+    check(
+        "[[route]]\nname = \"r\"\nvote = { samples_max = 1, compare = \"meaning\" }\nverifier = { url = \"ftp://x\" }\n\
+         judge = \"raesoner\"\nprobe = { drafts = 1 }\n",
+        &[
+            "line 3: route.vote.compare: \"meaning\" is unknown; write \"number\", \"choice\", \"exact\", \"json\" or \"json:/member\"",
+            "line 3: route.vote.samples_max: 1 is out of range; write 2 to 15",
+            "line 4: route.verifier.url: not an address; write it like \"http://127.0.0.1:9000/score\"",
+            "line 5: route.judge: no model \"raesoner\"; did you mean \"reasoner\"?",
+            "line 6: route.probe.model: missing; name a small model, whose drafts cost little",
+            "line 6: route.probe.drafts: 1 is out of range; write 2 to 8",
+        ],
+    );
+}

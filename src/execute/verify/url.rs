@@ -1,0 +1,37 @@
+//! A verifier behind an address.
+
+use std::time::Duration;
+
+use reqwest::{Client, redirect};
+
+use super::{NoVerdict, REPLY_MAX};
+
+/// How long to wait for a connection.
+const CONNECT: Duration = Duration::from_secs(2);
+
+/// A client that goes where it is sent and nowhere else.
+pub(super) fn client() -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .no_proxy()
+        .connect_timeout(CONNECT)
+        .build()
+}
+
+/// Posts once.
+pub(super) async fn ask(client: &Client, address: &str, asked: String) -> Result<Vec<u8>, NoVerdict> {
+    let request = client.post(address).header("content-type", "application/json").body(asked);
+    let mut response = request.send().await.map_err(NoVerdict::Unreachable)?;
+    if response.status() != 200 {
+        return Err(NoVerdict::Status(response.status().as_u16()));
+    }
+    let mut said = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(NoVerdict::Unreachable)? {
+        said.extend_from_slice(&piece);
+        if said.len() > REPLY_MAX {
+            return Err(NoVerdict::TooLong);
+        }
+    }
+    Ok(said)
+}

@@ -1,0 +1,178 @@
+//! Counts the answers and says whether another sample is worth asking for.
+
+use crate::units::Chance;
+
+use super::doubt::{Counts, Doubt};
+
+/// What a vote is about, in dollars.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stakes {
+    /// What a right answer is worth.
+    pub worth: f64,
+    /// What one more sample costs: its money at its shadow price, and the time that is waited for it.
+    pub price: f64,
+    /// The chance that more samples would change the winner at which none is asked for any more.
+    pub doubt: Chance,
+}
+
+/// One answer and those who gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// What makes it this answer and no other.
+    pub key: String,
+    /// How many samples gave it.
+    pub votes: u32,
+    /// The sample that gave it first: the one that is delivered.
+    pub sample: u32,
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// More samples are wanted: so many at once, beside none. Fewer could decide nothing even if they all agreed.
+    Ask(u32),
+    /// No more samples are wanted.
+    Stop(Decided),
+}
+
+/// Why a vote ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decided {
+    /// No further answers could change the winner.
+    Uncatchable,
+    /// Further answers would hardly change the winner, or not enough to be worth their price.
+    NotWorth,
+    /// Where one must be given by more than half: none can be any more.
+    Torn,
+    /// All samples were taken.
+    Exhausted,
+}
+
+impl Decided {
+    /// The word in metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Decided::Uncatchable => "uncatchable",
+            Decided::NotWorth => "not_worth",
+            Decided::Torn => "torn",
+            Decided::Exhausted => "exhausted",
+        }
+    }
+}
+
+/// A vote under way. The answer with most votes wins, of equals the one that came first.
+#[derive(Debug, Clone)]
+pub struct Ballot {
+    most: u32,
+    /// How many votes the winner must have, where that is asked.
+    quorum: Option<u32>,
+    /// In the order in which they came first.
+    answers: Vec<Standing>,
+    /// Samples without an answer that can be compared.
+    blank: u32,
+}
+
+impl Ballot {
+    /// A vote of so many samples at most.
+    pub fn new(most: u32) -> Ballot {
+        Ballot { most, quorum: None, answers: Vec::new(), blank: 0 }
+    }
+
+    /// One that finds out whether an answer is given by more than half of all samples, and ends when that is known.
+    pub fn of_majority(most: u32) -> Ballot {
+        Ballot { quorum: Some(most / 2 + 1), ..Ballot::new(most) }
+    }
+
+    /// False where a majority is asked for and no answer has it.
+    pub fn is_carried(&self) -> bool {
+        let votes = self.winner().map_or(0, |winner| winner.votes);
+        self.quorum.is_none_or(|quorum| votes >= quorum)
+    }
+
+    /// Counts a sample's answer; nothing where it gave none that can be compared.
+    pub fn cast(&mut self, sample: u32, key: Option<String>) {
+        let Some(key) = key else {
+            self.blank += 1;
+            return;
+        };
+        match self.answers.iter_mut().find(|answer| answer.key == key) {
+            Some(answer) => answer.votes += 1,
+            None => self.answers.push(Standing { key, votes: 1, sample }),
+        }
+    }
+
+    /// How many samples it has at most.
+    pub fn most(&self) -> u32 {
+        self.most
+    }
+
+    /// How many samples were counted, blank ones included.
+    pub fn cast_so_far(&self) -> u32 {
+        self.blank + self.answers.iter().map(|answer| answer.votes).sum::<u32>()
+    }
+
+    /// The answer that leads.
+    pub fn winner(&self) -> Option<&Standing> {
+        // Of equals, `max_by_key` takes the last.
+        self.answers.iter().rev().max_by_key(|answer| answer.votes)
+    }
+
+    /// The answers that are left to choose from by other means than counting, best first: what one sample alone said is
+    /// dropped where two or more agree on something else.
+    pub fn common(&self) -> Vec<&Standing> {
+        let most = self.winner().map_or(0, |winner| winner.votes);
+        let mut common: Vec<&Standing> =
+            self.answers.iter().filter(|answer| answer.votes > 1 || most == 1).collect();
+        common.sort_by_key(|answer| std::cmp::Reverse(answer.votes));
+        common
+    }
+
+    /// What is to be done, where so many samples may run at once.
+    pub fn next(&self, stakes: &Stakes, at_once: u32) -> Next {
+        if let Some(decided) = self.decided(stakes) {
+            return Next::Stop(decided);
+        }
+        let mut hoped = self.clone();
+        let mut wanted = 0;
+        while wanted < at_once.max(1) {
+            let leads = self.winner().map_or_else(String::new, |winner| winner.key.clone());
+            hoped.cast(u32::MAX, Some(leads));
+            wanted += 1;
+            if hoped.decided(stakes).is_some() {
+                break;
+            }
+        }
+        Next::Ask(wanted)
+    }
+
+    fn decided(&self, stakes: &Stakes) -> Option<Decided> {
+        let left = self.most.saturating_sub(self.cast_so_far());
+        if left == 0 {
+            return Some(Decided::Exhausted);
+        }
+        if let Some(quorum) = self.quorum {
+            let votes = self.winner().map_or(0, |winner| winner.votes);
+            let torn = (votes + left < quorum).then_some(Decided::Torn);
+            return if votes >= quorum { Some(Decided::Uncatchable) } else { torn };
+        }
+        let leader = self.winner()?;
+        let doubt = self.doubt(leader, left);
+        let Some(fewest) = doubt.fewest else { return Some(Decided::Uncatchable) };
+        let pays = stakes.worth * doubt.gain >= stakes.price * f64::from(fewest);
+        let sure = doubt.change <= stakes.doubt.get();
+        (sure || !pays).then_some(Decided::NotWorth)
+    }
+
+    /// How far the leader is from being caught.
+    fn doubt(&self, leader: &Standing, left: u32) -> Doubt {
+        let at = self.answers.iter().position(|answer| answer.key == leader.key).unwrap_or(0);
+        let earlier = |other: usize| other < at;
+        let others = self.answers.iter().enumerate().filter(|(other, _)| *other != at);
+        Doubt::of(&Counts {
+            leader: leader.votes,
+            others: others.map(|(other, answer)| (answer.votes, earlier(other))).collect(),
+            blank: self.blank,
+            left,
+        })
+    }
+}

@@ -1,0 +1,249 @@
+//! Which answers are the same one: an answer's text as a key that is equal for equal answers.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::catalog::Compare;
+
+/// What stands before the letter of an option, where it is not marked otherwise.
+const INTRODUCTIONS: [&str; 4] = ["answer", "option", "choice", "correct"];
+
+/// Options go from A to this.
+const LETTER_LAST: u8 = b'J';
+
+/// The key of an answer; nothing where it has none of what is compared.
+pub fn key(answer: &str, compare: &Compare) -> Option<String> {
+    match compare {
+        Compare::Number => number(answer),
+        Compare::Choice => letter(answer),
+        Compare::Exact => text(answer),
+        Compare::Json(pointer) => json(answer, pointer),
+    }
+}
+
+/// The number in the last `\boxed{…}`, else the last number of all.
+fn number(answer: &str) -> Option<String> {
+    boxed(answer).and_then(last_number).or_else(|| last_number(answer))
+}
+
+/// What the last `\boxed{…}` has in it.
+fn boxed(answer: &str) -> Option<&str> {
+    let (_, rest) = answer.rsplit_once("\\boxed{")?;
+    let mut depth = 1;
+    let end = rest.char_indices().find(|(_, character)| {
+        match character {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    end.map(|(at, _)| &rest[..at])
+}
+
+fn last_number(text: &str) -> Option<String> {
+    let text = text.replace(['−', '–'], "-").replace("\\frac{", "").replace("}{", "/");
+    let is_part = |character: char| character.is_ascii_digit() || matches!(character, '.' | ',' | '/');
+    let (mut last, mut from) = (None, 0);
+    while let Some(start) = text[from..].find(|character: char| character.is_ascii_digit()) {
+        let start = from + start;
+        let end = text[start..].find(|character| !is_part(character)).map_or(text.len(), |at| start + at);
+        let sign = minus(&text[..start]);
+        let signed = |digits: String| if digits == "0" { digits } else { sign.to_owned() + &digits };
+        last = plain(&text[start..end]).map(signed);
+        from = end;
+    }
+    last
+}
+
+/// A minus before a number is a sign where nothing that could be subtracted from stands before it.
+fn minus(before: &str) -> &'static str {
+    let before = before.strip_suffix('.').unwrap_or(before);
+    let before = before.strip_suffix('$').unwrap_or(before);
+    let Some(before) = before.strip_suffix('-') else { return "" };
+    let operand =
+        before.trim_end().ends_with(|character: char| character.is_alphanumeric() || character == ')');
+    if operand { "" } else { "-" }
+}
+
+/// Digits without thousands' commas, leading and trailing zeros and what ended the sentence.
+fn plain(written: &str) -> Option<String> {
+    let written = written.trim_end_matches(['.', ',', '/']);
+    if let Some((above, below)) = written.split_once('/') {
+        return Some(format!("{}/{}", plain(above)?, plain(below)?));
+    }
+    let digits = written.replace(',', "");
+    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let fraction = fraction.trim_end_matches('0');
+    Some(if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") })
+}
+
+/// The option that was chosen: the only letter there is, one in a box or brackets, one that is introduced, or one that begins the
+/// answer as in a list. A letter amid a sentence is a word.
+fn letter(answer: &str) -> Option<String> {
+    let marks: &[char] = &['(', ')', '[', ']', '*', '.', ':', '$', ' ', '\n'];
+    let alone = |text: &str| option(text.trim_matches(marks));
+    boxed(answer)
+        .and_then(|text| alone(text.trim_start_matches("\\text{").trim_end_matches('}')))
+        .or_else(|| alone(answer))
+        .or_else(|| introduced(answer))
+        .or_else(|| bracketed(answer))
+        .or_else(|| beginning(answer))
+        .map(|letter| letter.to_string())
+}
+
+fn option(text: &str) -> Option<char> {
+    let mut characters = text.chars();
+    let first = characters.next()?.to_ascii_uppercase();
+    (characters.next().is_none() && (b'A'..=LETTER_LAST).any(|letter| char::from(letter) == first))
+        .then_some(first)
+}
+
+/// The letter after the last introduction, as in "the answer is (B)".
+fn introduced(answer: &str) -> Option<char> {
+    let lower = answer.to_ascii_lowercase();
+    let ends =
+        INTRODUCTIONS.iter().flat_map(|word| lower.match_indices(word).map(|(at, word)| at + word.len()));
+    let mut ends: Vec<usize> = ends.collect();
+    ends.sort_unstable();
+    ends.into_iter().rev().find_map(|at| {
+        let words = answer[at..].split(|character: char| character.is_whitespace() || character == ':');
+        let words = words.map(|word| word.trim_matches(|character: char| !character.is_alphanumeric()));
+        let meant = words
+            .filter(|word| !word.is_empty())
+            .find(|word| !matches!(*word, "is" | "option" | "choice"))?;
+        option(meant).filter(|_| meant.starts_with(|character: char| character.is_ascii_uppercase()))
+    })
+}
+
+fn bracketed(answer: &str) -> Option<char> {
+    let starts = answer.match_indices('(').map(|(at, _)| &answer[at + 1..]);
+    starts.filter_map(|rest| option(rest.split_once(')')?.0)).next_back()
+}
+
+fn beginning(answer: &str) -> Option<char> {
+    let (first, _) = answer.trim_start().split_once([')', '.', ':'])?;
+    option(first.trim_matches('*'))
+}
+
+/// Case, runs of blanks and the mark at the end make no difference.
+fn text(answer: &str) -> Option<String> {
+    let words: Vec<String> = answer.split_whitespace().map(str::to_lowercase).collect();
+    let text = words.join(" ");
+    let text = text.trim_end_matches(['.', '!']);
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The member that a JSON pointer (RFC 6901) names in an answer of JSON, fenced or not; the whole where it is empty.
+fn json(answer: &str, pointer: &str) -> Option<String> {
+    let text = answer.trim();
+    let text = text.strip_prefix("```").and_then(|text| text.strip_suffix("```")).unwrap_or(text);
+    let text = text.strip_prefix("json").unwrap_or(text);
+    let value: Value = serde_json::from_str(text).ok()?;
+    value.pointer(pointer).map(|member| canonical(member).to_string())
+}
+
+/// With members in the order of their names, and one way to write a number.
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let sorted: BTreeMap<&String, Value> =
+                members.iter().map(|(name, member)| (name, canonical(member))).collect();
+            sorted
+                .into_iter()
+                .map(|(name, member)| (name.clone(), member))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        }
+        Value::Array(items) => items.iter().map(canonical).collect::<Vec<_>>().into(),
+        Value::Number(number) if number.is_f64() => plain_float(number.as_f64()),
+        other => other.clone(),
+    }
+}
+
+/// `1.0` is `1`.
+fn plain_float(number: Option<f64>) -> Value {
+    let number = number.unwrap_or_default();
+    let whole =
+        format!("{number:.0}").parse::<i64>().ok().filter(|whole| format!("{number}") == whole.to_string());
+    whole.map_or_else(|| number.into(), Value::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(compare: &Compare, cases: &[(&str, Option<&str>)]) {
+        for (answer, expected) in cases {
+            assert_eq!(key(answer, compare).as_deref(), *expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_number_is_the_answer_however_it_is_written() {
+        check(
+            &Compare::Number,
+            &[
+                ("858", Some("858")),
+                ("The answer is 1,234.50.", Some("1234.5")),
+                ("12 + 3 = 15 apples", Some("15")),
+                ("x = −4", Some("-4")),
+                ("7-4", Some("4")),
+                ("$-3.00", Some("-3")),
+                ("-0", Some("0")),
+                ("007", Some("7")),
+                ("0.50", Some("0.5")),
+                ("\\boxed{42} (see step 3)", Some("42")),
+                ("\\boxed{\\frac{1}{2}}", Some("1/2")),
+                ("3/4 of it", Some("3/4")),
+                ("no idea", None),
+                ("", None),
+            ],
+        );
+    }
+
+    #[test]
+    fn the_letter_of_an_option_is_told_from_a_word() {
+        check(
+            &Compare::Choice,
+            &[
+                ("C", Some("C")),
+                ("(b)", Some("B")),
+                ("**D**", Some("D")),
+                ("The answer is (B).", Some("B")),
+                ("The correct option is C because A is a distractor", Some("C")),
+                ("Answer: E", Some("E")),
+                ("\\boxed{\\text{F}}", Some("F")),
+                ("B) because it rains", Some("B")),
+                ("I think it is (C)", Some("C")),
+                ("A dog is an animal", None),
+                ("The answer is a dog", None),
+                ("Z", None),
+            ],
+        );
+    }
+
+    #[test]
+    fn texts_are_the_same_whatever_their_case_and_blanks() {
+        check(
+            &Compare::Exact,
+            &[(" New\n  York. ", Some("new york")), ("new york", Some("new york")), (" .", None)],
+        );
+    }
+
+    #[test]
+    fn members_of_json_are_the_same_whatever_their_order() {
+        check(
+            &Compare::Json("".into()),
+            &[
+                (r#"{"b": 1.0, "a": [2]}"#, Some(r#"{"a":[2],"b":1}"#)),
+                ("```json\n{\"a\":[2],\"b\":1}\n```", Some(r#"{"a":[2],"b":1}"#)),
+                ("{", None),
+            ],
+        );
+        check(&Compare::Json("/a/0".into()), &[(r#"{"a":[2]}"#, Some("2")), (r#"{"b":1}"#, None)]);
+    }
+}

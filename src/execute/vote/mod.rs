@@ -1,0 +1,13 @@
+//! A majority vote that ends as soon as it may: answers in, decisions out. Pure.
+//!
+//! `ballot` counts and decides, `doubt` says how likely and how much further samples could change what was counted, and
+//! `compare` says which answers are the same one.
+
+mod ballot;
+mod compare;
+mod doubt;
+#[cfg(test)]
+mod tests;
+
+pub use ballot::{Ballot, Decided, Next, Stakes, Standing};
+pub use compare::key;

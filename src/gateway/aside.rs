@@ -1,0 +1,139 @@
+//! A call of a model beside the request's own, in order to decide about it: small, and reserved like any other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::backend::fleet::{Beginning, Seat, Want};
+use crate::catalog::{Allowance, Market, Model, Offer, Route, Spent, WorstCase};
+use crate::chat::Request;
+use crate::estimate;
+use crate::execute::{Job, Progress, Terms, text, whole};
+use crate::plan;
+
+use super::books::Books;
+use super::flying::{Flying, taken};
+use super::{Report, about, needs};
+
+/// How long such a call may take.
+const TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A call beside the request's own, priced.
+pub(super) struct Aside {
+    model: Arc<Model>,
+    request: Arc<Request>,
+    /// How it is served, and the most it can take.
+    pub(super) offer: Offer,
+}
+
+impl Flying {
+    /// What a call beside the request's own would take; nothing where its model cannot be asked.
+    pub(super) fn priced(&self, model: &str, request: Request) -> Option<Aside> {
+        let (model, fleet) = (self.parts.catalog.models.get(model)?, self.parts.fleets.get(model)?);
+        let ledger = &self.parts.ledger;
+        let left = ledger.allowance(&self.account, &about::of(&self.request.extra), ledger.now());
+        if model.tariff.is_none() && left.limits_money(&model.name) {
+            return None;
+        }
+        let prompts = BTreeMap::from([(model.name.clone(), fleet.prompt_tokens(&request))]);
+        let conditions = BTreeMap::from([(model.name.clone(), fleet.conditions())]);
+        // Whether it fits is for the reservation to say, which has room of its own.
+        let planned = plan::plan(&plan::Ask {
+            demand: &estimate::estimate(&request, &prompts, &self.parts.calibration),
+            models: &[&**model],
+            route: &Route::usual(&model.name),
+            market: &Market { models: conditions, ..Market::default() },
+            allowance: &Allowance::default(),
+            budget: &request.budget,
+            needs: &needs::of(&request),
+            choices: request.choices,
+            streams: false,
+            sticky: None,
+            explore: None,
+        });
+        let offer = planned.ok()?.best;
+        Some(Aside { model: model.clone(), request: Arc::new(request), offer })
+    }
+
+    /// Sets its worst case aside beside `own`, runs it, and says what it answers; nothing where there is no money, no
+    /// place, or no answer of every choice.
+    pub(super) async fn ask(
+        &self,
+        aside: &Aside,
+        own: WorstCase,
+        books: &mut Books,
+        reports: &mpsc::Sender<Report>,
+    ) -> Option<Vec<String>> {
+        if !books.aside(aside.offer.worst, own).await {
+            return None;
+        }
+        let deadline = self.deadline.min(Instant::now() + TIME_MAX);
+        let want = Want {
+            beginning: Beginning::of(&aside.request),
+            party: self.party,
+            calls: aside.request.choices,
+            priority: self.priority,
+            deadline,
+        };
+        let seat = tokio::select! {
+            biased;
+            () = reports.closed() => return None,
+            seat = self.parts.fleets.get(&aside.model.name)?.board(want) => seat.ok()?,
+        };
+        let mut progress: Vec<Progress> =
+            (0..aside.request.choices).map(|_| Progress::new(self.terms_aside(aside))).collect();
+        let answers = tokio::select! {
+            biased;
+            () = reports.closed() => None,
+            answers = self.answers(aside, &seat, deadline, &mut progress) => answers,
+        };
+        let spent: Vec<Spent> = taken(&progress);
+        books.took(self.cost(&aside.offer, &spent), &spent);
+        answers
+    }
+
+    async fn answers(
+        &self,
+        aside: &Aside,
+        seat: &Seat,
+        deadline: Instant,
+        progress: &mut [Progress],
+    ) -> Option<Vec<String>> {
+        let seed = self.id.seed();
+        let jobs: Vec<Job> = (0..aside.request.choices)
+            .map(|index| Job {
+                backend: seat.backend(),
+                request: aside.request.clone(),
+                index,
+                seed: seed.wrapping_add(u64::from(index)),
+                deadline,
+                cut_before: None,
+            })
+            .collect();
+        let runs = jobs.iter().zip(progress).map(|(job, progress)| whole(job, progress));
+        let ended = futures_util::future::join_all(runs).await;
+        ended.into_iter().map(|(ended, events)| ended.ok().map(|_| text(&events))).collect()
+    }
+
+    fn terms_aside(&self, aside: &Aside) -> Terms {
+        let Aside { model, request, offer } = aside;
+        let fleet = self.parts.fleets.get(&model.name);
+        Terms {
+            class: offer.class,
+            resume: offer.resume,
+            thinking: offer.thinking,
+            solution: offer.solution,
+            overhead: offer.overhead,
+            effort: offer.effort.clone(),
+            rescue: offer.rescue,
+            effort_least: model.efforts.first().map(|level| level.word.clone()),
+            prompt: fleet.map(|fleet| fleet.prompt_tokens(request)).unwrap_or_default(),
+            reads_free: model.tariff.is_none_or(|tariff| tariff.reads_free()),
+            stop: Vec::new(),
+            form: request.form,
+        }
+    }
+}

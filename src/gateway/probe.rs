@@ -1,0 +1,173 @@
+//! Drafts of a small model that tell what the text of a question cannot: how far they agree says how hard it is.
+//!
+//! They are bought between two plans, within the request's own reservation, and only where they may pay. With q the chance
+//! that a draft is right, k of d drafts agree as often as k are right, `P(k) = C(d,k) qᵏ (1−q)ᵈ⁻ᵏ` for k of 2 and more, since wrong drafts
+//! seldom say the same; else none do. Each outcome would change the demand, and with it the plan; what it is worth to know is
+//! how much better the plan made then is than the one at hand, on the same changed demand:
+//!
+//! ```text
+//! gain = Σ P(k) · (value of the best offer after k − value of the offer at hand after k)
+//! ```
+//!
+//! Where no outcome changes the plan that is nothing. Drafts are asked for where it exceeds their price, money at its shadow
+//! price and waiting included. A quote buys none.
+
+use tokio::sync::mpsc;
+
+use crate::catalog::{Compare, Demand, Offer, Plan, Probe};
+use crate::chat::{Budget, Request, Sampling};
+use crate::estimate::{Signal, with_signal};
+use crate::execute::vote::key;
+use crate::plan;
+
+use super::aside::Aside;
+use super::books::Books;
+use super::flying::Flying;
+use super::{Report, about, needs};
+
+/// How drafts are drawn: greedy ones would all be the same.
+const TEMPERATURE: f32 = 1.0;
+
+impl Flying {
+    /// Buys drafts where they may pay, and plans once more with what they tell. What cannot be had leaves the plan as it is.
+    pub(super) async fn probe(&mut self, books: &mut Books, reports: &mpsc::Sender<Report>) {
+        let Some(probe) = self.policy.probe.clone().filter(|_| self.plan.propensity >= 1.0) else { return };
+        let outcome = self.probed(&probe, books, reports).await;
+        self.parts.metrics.votes.probes.with_label_values(&[&*probe.model, outcome]).inc();
+    }
+
+    async fn probed(
+        &mut self,
+        probe: &Probe,
+        books: &mut Books,
+        reports: &mpsc::Sender<Report>,
+    ) -> &'static str {
+        let Some(aside) = self.priced(&probe.model, drafts(probe, &self.request)) else { return "skipped" };
+        if self.gain(probe, &aside) <= self.price(&aside.offer) {
+            return "not_worth";
+        }
+        // Nothing is sent before that is durable; where it cannot be, the flight ends as any other.
+        if books.depart(&self.parts, self.ticket.as_ref(), self.deadline).await.is_err() {
+            return "skipped";
+        }
+        let Some(answers) = self.ask(&aside, self.plan.best.worst, books, reports).await else {
+            return "failed";
+        };
+        let agreed =
+            agreed(&answers, self.policy.vote.as_ref().map_or(&Compare::Exact, |vote| &vote.compare));
+        let demand = told(&self.demand, probe, agreed);
+        let Some(mut plan) = self.planned(&demand) else { return "kept" };
+        plan.why = format!("{}; {agreed} of {} drafts of {} agreed", plan.why, probe.drafts, probe.model);
+        if same(&plan.best, &self.plan.best) || !books.go_on_to(&plan.best, Default::default(), &[]).await {
+            return "kept";
+        }
+        (self.plan, self.demand) = (plan, demand);
+        "changed"
+    }
+
+    /// What the drafts are expected to add to the value of the plan, in dollars.
+    fn gain(&self, probe: &Probe, aside: &Aside) -> f64 {
+        let right = aside.offer.success.get();
+        let outcomes = (1..=probe.drafts).map(|agreed| {
+            let demand = told(&self.demand, probe, agreed);
+            let other = self.planned(&demand).filter(|plan| !same(&plan.best, &self.plan.best));
+            let better = other.map_or(0.0, |plan| plan.best.value - self.value_at(&demand));
+            odds(probe.drafts, agreed, right) * better.max(0.0)
+        });
+        outcomes.sum()
+    }
+
+    /// What the offer at hand is worth on another demand; a vote is taken to gain and lose like one answer.
+    fn value_at(&self, demand: &Demand) -> f64 {
+        let best = &self.plan.best;
+        let success = |demand: &Demand| {
+            let success = demand.models.get(&best.model).map(|model| model.success(best.thinking).get());
+            // As the plan counts it: finer differences are noise.
+            (success.unwrap_or_default() * 1e4).round() / 1e4
+        };
+        let worth = self.policy.worth.as_dollars() * self.market.worth_factor;
+        best.value + worth * (success(demand) - success(&self.demand))
+    }
+
+    fn price(&self, offer: &Offer) -> f64 {
+        self.market.shadow_price.max(0.0) * offer.cost.as_dollars()
+            + self.policy.second.as_dollars() * offer.seconds
+    }
+
+    /// A plan on another demand, from what is left beside what is reserved.
+    fn planned(&self, demand: &Demand) -> Option<Plan> {
+        let ledger = &self.parts.ledger;
+        let models: Vec<_> = self.models.iter().map(AsRef::as_ref).collect();
+        let about = about::of(&self.request.extra);
+        let planned = plan::plan(&plan::Ask {
+            demand,
+            models: &models,
+            route: &self.policy,
+            market: &self.market,
+            allowance: &ledger.allowance(&self.account, &about, ledger.now()),
+            budget: &self.request.budget,
+            needs: &needs::of(&self.request),
+            choices: self.request.choices,
+            streams: self.request.streams,
+            sticky: None,
+            explore: None,
+        });
+        planned.ok()
+    }
+}
+
+fn told(demand: &Demand, probe: &Probe, agreed: u32) -> Demand {
+    with_signal(demand.clone(), Signal::Agreement { drafts: probe.drafts, agreed })
+}
+
+/// The chance that so many of the drafts agree, where one is right with this chance.
+fn odds(drafts: u32, agreed: u32, right: f64) -> f64 {
+    let exactly = |count: u32| {
+        let ways: f64 = (0..count).map(|k| f64::from(drafts - k) / f64::from(k + 1)).product();
+        ways * right.powi(count.cast_signed()) * (1.0 - right).powi((drafts - count).cast_signed())
+    };
+    if agreed > 1 { exactly(agreed) } else { exactly(0) + exactly(1) }
+}
+
+/// How many of the answers are the commonest one, at least one.
+fn agreed(answers: &[String], compare: &Compare) -> u32 {
+    let keys: Vec<_> = answers.iter().filter_map(|answer| key(answer, compare)).collect();
+    let most = keys.iter().map(|one| keys.iter().filter(|other| *other == one).count()).max();
+    u32::try_from(most.unwrap_or(1)).unwrap_or(1)
+}
+
+fn same(one: &Offer, other: &Offer) -> bool {
+    let chosen = |offer: &Offer| (offer.model.clone(), offer.thinking, offer.solution, offer.samples);
+    chosen(one) == chosen(other) && one.escalate.is_some() == other.escalate.is_some()
+}
+
+/// The caller's question, to be answered briefly several times.
+fn drafts(probe: &Probe, asked: &Request) -> Request {
+    Request {
+        choices: probe.drafts,
+        budget: Budget { thinking: Some(probe.thinking), solution: Some(probe.tokens), ..Budget::default() },
+        sampling: Sampling { temperature: Some(TEMPERATURE), ..Sampling::default() },
+        ..Request::new(&*probe.model, asked.messages.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chances_of_all_outcomes_are_one() {
+        for (drafts, right) in [(2, 0.3), (3, 0.7), (8, 0.0), (5, 1.0)] {
+            let sum: f64 = (1..=drafts).map(|agreed| odds(drafts, agreed, right)).sum();
+            assert!((sum - 1.0).abs() < 1e-12, "{drafts} {right}: {sum}");
+        }
+        assert!((odds(3, 2, 0.5) - 0.375).abs() < 1e-12);
+    }
+
+    #[test]
+    fn drafts_agree_by_what_is_compared() {
+        let answers = ["it is 42", "42", "41"].map(str::to_owned);
+        assert_eq!((agreed(&answers, &Compare::Number), agreed(&answers, &Compare::Exact)), (2, 1));
+        assert_eq!(agreed(&[], &Compare::Number), 1);
+    }
+}

@@ -1,0 +1,127 @@
+//! Several answers to one choice: what a route and a request allow of it, how they are made, and what the one that is
+//! delivered is charged for.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::backend::fleet::Seat;
+use crate::catalog::{Compare, Offer, Route, Spent, Vote};
+use crate::chat::{Form, Request};
+use crate::execute::{Halt, Meter, Panel, Progress, samples};
+
+use super::Report;
+use super::books::Books;
+use super::flying::{Flying, Landing};
+use super::judge::question;
+
+/// The route as it may serve the request, and why there is no vote where it has one: answers that are always the same, or
+/// that are not compared, are made once.
+pub(super) fn allowed(route: Route, request: &Request) -> (Route, Option<&'static str>) {
+    if route.vote.is_none() {
+        return (route, None);
+    }
+    let sampling = &request.sampling;
+    let calls =
+        !request.tools.is_empty() && request.tool_choice.as_ref().is_none_or(|choice| choice != "none");
+    let why = if sampling.temperature == Some(0.0) || sampling.top_k == Some(1) {
+        "no vote, since every answer would be the same at this temperature"
+    } else if request.form == Form::Text || calls {
+        "no vote, since such answers are not compared"
+    } else {
+        return (route, None);
+    };
+    (Route { vote: None, cascade: false, ..route }, Some(why))
+}
+
+/// How many calls of an offer run side by side.
+pub(super) fn calls(route: &Route, offer: &Offer, choices: u32) -> u32 {
+    let at_once = route.vote.as_ref().map_or(1, |vote| vote.poll.at_once);
+    choices * offer.samples.clamp(1, at_once.max(1))
+}
+
+impl Flying {
+    /// True where the answers of an offer are looked at before one is delivered.
+    pub(super) fn votes(&self, offer: &Offer) -> bool {
+        offer.samples > 1 || offer.escalate.is_some()
+    }
+
+    /// Makes every choice of an offer as often as it takes to decide about it. Nothing is shown of it yet.
+    pub(super) async fn vote(
+        &self,
+        seat: &Seat,
+        offer: &Offer,
+        progress: &mut Vec<Progress>,
+        books: &Books,
+        reports: &mpsc::Sender<Report>,
+    ) -> Landing {
+        let vote = self.vote_of(offer);
+        let jobs = self.jobs(seat, offer, &self.drawn(&vote));
+        let meters: Vec<Meter> = progress.iter().map(|sample| sample.meter.clone()).collect();
+        let (question, metrics) = (question(&self.request), &self.parts.metrics.votes);
+        let verifier = self.verifiers.of_route(&self.policy.name);
+        let panel = Panel {
+            compare: &vote.compare,
+            majority: offer.escalate.is_some(),
+            at_once: vote.poll.at_once,
+            worth: self.policy.worth.as_dollars() * self.market.worth_factor,
+            price: &|spent| {
+                self.market.shadow_price.max(0.0) * self.cost(offer, std::slice::from_ref(spent)).as_dollars()
+            },
+            second: self.policy.second.as_dollars(),
+            doubt: vote.poll.doubt,
+            verifier: verifier.map(|verifier| (verifier, question.as_str())),
+            checked: &|verdict, seconds| {
+                metrics.verifier_seconds.observe(seconds);
+                let outcome = if verdict.is_ok() { "scored" } else { "none" };
+                metrics.verdicts.with_label_values(&[outcome]).inc();
+                if let Err(error) = verdict {
+                    tracing::warn!(request = %self.id, error = error as &dyn std::error::Error, "no verdict");
+                }
+            },
+        };
+        let landing = tokio::select! {
+            biased;
+            () = reports.closed() => Landing::HungUp,
+            ended = samples(&panel, &jobs, progress, offer.samples) => match ended {
+                Ok(sampled) => Landing::Sampled(sampled),
+                Err(Halt::HungUp) => Landing::HungUp,
+                Err(Halt::Failed(failure)) => Landing::Failed(failure),
+            },
+            never = self.meter(offer, &meters, books) => match never {},
+        };
+        for sample in progress.iter_mut() {
+            (sample.first, sample.first_answer) = (None, None);
+        }
+        if !matches!(landing, Landing::Sampled(_)) {
+            progress.retain(|sample| !sample.phases.spent().calls.is_empty());
+        }
+        landing
+    }
+
+    /// The route's vote; one that compares whole answers where a cascade has none.
+    pub(super) fn vote_of(&self, offer: &Offer) -> Vote {
+        self.policy.vote.clone().unwrap_or_else(|| Vote::usual(offer.samples, Compare::Exact))
+    }
+
+    /// The request with the vote's temperature, where the caller stated none.
+    fn drawn(&self, vote: &Vote) -> Arc<Request> {
+        let Some(temperature) = vote.poll.temperature.filter(|_| self.request.sampling.temperature.is_none())
+        else {
+            return self.request.clone();
+        };
+        let mut request = Request::clone(&self.request);
+        request.sampling.temperature = Some(temperature);
+        Arc::new(request)
+    }
+}
+
+/// What one choice took: the sample that is delivered, and all others beside it.
+pub(super) fn account(samples: &[Progress], delivered: u32) -> Spent {
+    let at = usize::try_from(delivered).unwrap_or(usize::MAX);
+    let mut spent = samples.get(at).map(|sample| sample.phases.spent()).unwrap_or_default();
+    for (_, other) in samples.iter().enumerate().filter(|(other, _)| *other != at) {
+        spent.absorb(&other.phases.spent());
+    }
+    spent
+}

@@ -1,0 +1,54 @@
+//! The series of votes, cascades and second opinions.
+
+#![expect(missing_docs, reason = "each series carries its help text")]
+
+use prometheus::{Error, Histogram, IntCounterVec};
+
+use super::buckets;
+use super::maker::Maker;
+
+/// What comes of answering one choice several times.
+#[derive(Debug)]
+pub struct Votes {
+    pub samples: IntCounterVec,
+    pub ended: IntCounterVec,
+    pub cascades: IntCounterVec,
+    pub judgements: IntCounterVec,
+    pub verdicts: IntCounterVec,
+    pub verifier_seconds: Histogram,
+    pub probes: IntCounterVec,
+}
+
+impl Votes {
+    pub(super) fn new(make: &Maker) -> Result<Votes, Error> {
+        Ok(Votes {
+            samples: make.counts(
+                "samples_total",
+                "Answers to one choice beside each other, by what became of them",
+                &["model", "outcome"],
+            )?,
+            ended: make.counts("votes_total", "Votes, by why no more samples were asked for", &["ended"])?,
+            cascades: make.counts(
+                "cascades_total",
+                "Answers that a stronger model was asked for, by the model that was asked first",
+                &["model", "outcome"],
+            )?,
+            judgements: make.counts(
+                "judgements_total",
+                "Judges asked to choose among answers, by what came of it",
+                &["model", "outcome"],
+            )?,
+            verdicts: make.counts(
+                "verdicts_total",
+                "Answers given to an operator's verifier, by what came of it",
+                &["outcome"],
+            )?,
+            verifier_seconds: make.spread("verifier_seconds", "Time of one verdict", buckets::seconds())?,
+            probes: make.counts(
+                "probes_total",
+                "Drafts considered to learn how hard a question is, by what came of it",
+                &["model", "outcome"],
+            )?,
+        })
+    }
+}
