@@ -5,6 +5,7 @@ mod about;
 mod admit;
 mod attempts;
 mod books;
+mod counting;
 mod demotions;
 mod embedding;
 mod flight;

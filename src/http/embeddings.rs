@@ -15,7 +15,7 @@ use super::error::Problem;
 use super::fields::Fields;
 use super::repeat::{Asked, Turn};
 use super::router::Service;
-use super::{auth, body, chat, headers, repeat, strict};
+use super::{auth, body, headers, repeat, strict, surface};
 
 /// The most texts of one request, as OpenAI has it.
 const INPUTS_MAX: usize = 2048;
@@ -38,14 +38,14 @@ pub(super) async fn embeddings(
     let asked = Asked { of: "embeddings", body: &body };
     let ticket = match repeat::turn(&service, &tenant, &parts.headers, asked).await? {
         Turn::Run(ticket) => ticket,
-        Turn::Said(response) => return Ok(chat::with_limits(&service, &tenant, response)),
+        Turn::Said(response) => return Ok(surface::with_limits(&service, &tenant, response)),
     };
     let made = service.gateway.embed(&tenant, ask, ticket.clone()).await;
     let mut response = made.map(|vectors| written(&vectors)).map_err(Problem::from).into_response();
     if let Some(ticket) = ticket {
         response = repeat::keep(&ticket, response).await;
     }
-    Ok(chat::with_limits(&service, &tenant, response))
+    Ok(surface::with_limits(&service, &tenant, response))
 }
 
 fn written(vectors: &Vectors) -> Response {

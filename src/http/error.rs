@@ -148,6 +148,11 @@ impl Problem {
         self
     }
 
+    /// The status that it is answered with.
+    pub(super) fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
     /// What it says.
     #[cfg(test)]
     pub(super) fn message(&self) -> &str {
@@ -219,6 +224,8 @@ impl IntoResponse for Problem {
         if self.0.final_word {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
+        // For whoever has to say it in another dialect.
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -33,6 +33,11 @@ pub(super) fn request_id(headers: &mut HeaderMap, id: RequestId) {
     put(headers, REQUEST_ID, &id.to_string());
 }
 
+/// The id that is there.
+pub(super) fn the_request_id(headers: &HeaderMap) -> Option<&HeaderValue> {
+    headers.get(REQUEST_ID)
+}
+
 /// True where an id is there already.
 pub(super) fn has_request_id(headers: &HeaderMap) -> bool {
     headers.contains_key(REQUEST_ID)

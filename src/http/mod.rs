@@ -3,22 +3,29 @@
 //! Handlers read, ask `gateway`, and write; they decide nothing about budgets.
 
 pub mod admin;
+mod anthropic;
 mod auth;
 mod bodies;
 mod body;
+mod budget;
 mod chat;
 mod connection;
 mod embeddings;
 mod error;
+mod events;
 mod fields;
 mod headers;
+mod messages;
 mod openai;
 mod pages;
 mod repeat;
 mod router;
+mod said;
 mod server;
 mod settings;
+mod signed;
 mod strict;
+mod surface;
 mod usage;
 
 pub use router::{Service, api, api_table, monitoring};

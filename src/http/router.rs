@@ -19,7 +19,7 @@ use crate::tenant::Keys;
 use crate::units::RequestId;
 
 use super::error::Problem;
-use super::{Settings, auth, bodies, chat, embeddings, headers, pages, usage};
+use super::{Settings, anthropic, auth, bodies, chat, embeddings, headers, messages, pages, usage};
 
 /// What the handlers ask.
 pub struct Service {
@@ -66,6 +66,8 @@ fn rows() -> Vec<Row<Arc<Service>>> {
         Row::new("POST", "/v1/chat/completions", post(chat::completions)),
         Row::new("POST", "/v1/completions", post(chat::texts)),
         Row::new("POST", "/v1/embeddings", post(embeddings::embeddings)),
+        Row::new("POST", "/v1/messages", post(messages::messages)),
+        Row::new("POST", "/v1/messages/count_tokens", post(messages::count_tokens)),
         Row::new("GET", "/v1/models", get(pages::models)),
         Row::new("GET", "/v1/models/{*name}", get(pages::model)),
         Row::new("GET", "/v1/allowance", get(pages::allowance)),
@@ -125,6 +127,7 @@ pub(super) fn dress(routes: Router) -> Router {
     routes
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(frame))
+        .layer(from_fn(anthropic::reworded))
         .layer(SetSensitiveRequestHeadersLayer::new(auth::HEADERS))
 }
 

@@ -21,6 +21,8 @@ const API: &[Row] = &[
     ("POST", "/v1/chat/completions", [401, 401, 400, 400, 401]),
     ("POST", "/v1/completions", [401, 401, 400, 400, 401]),
     ("POST", "/v1/embeddings", [401, 401, 400, 400, 401]),
+    ("POST", "/v1/messages", [401, 401, 400, 400, 401]),
+    ("POST", "/v1/messages/count_tokens", [401, 401, 400, 400, 401]),
     ("GET", "/v1/models", [401, 401, 200, 200, 401]),
     ("GET", "/v1/models/{*name}", [401, 401, 404, 404, 401]),
     ("GET", "/v1/allowance", [401, 401, 200, 200, 401]),
@@ -270,6 +272,8 @@ const NAMING: &[(&str, &str)] = &[
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/completions"),
     ("POST", "/v1/embeddings"),
+    ("POST", "/v1/messages"),
+    ("POST", "/v1/messages/count_tokens"),
     ("GET", "/v1/models"),
     ("GET", "/v1/models/{*name}"),
 ];
@@ -298,6 +302,12 @@ async fn check(access: Access, allowed: &[&str]) {
         // These models make no vectors, which whoever may name them is told.
         let vectors = world.post("/v1/embeddings", "sk-key", &json!({ "model": name, "input": "1" })).await;
         assert_eq!(vectors.status, if may { 400 } else { 404 }, "{name}: {}", vectors.text);
+        let turns = json!([{ "role": "user", "content": "What is 1+2?" }]);
+        let asked = json!({ "model": name, "messages": turns, "max_tokens": 64 });
+        for path in ["/v1/messages", "/v1/messages/count_tokens"] {
+            let answer = world.post(path, "sk-key", &asked).await;
+            assert_eq!(answer.status, expected, "{path} {name}: {}", answer.text);
+        }
         for (suffix, stream) in [("", false), ("", true), (":low", false), (":t=2", true)] {
             let body = json!({
                 "model": format!("{name}{suffix}"), "stream": stream,

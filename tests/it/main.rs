@@ -23,6 +23,7 @@ mod idempotency;
 mod keys;
 mod layers;
 mod llamacpp;
+mod messages;
 mod money;
 mod operating;
 mod outage;

@@ -1,9 +1,7 @@
 //! The OpenAI dialect: chat completions in and out.
 
-mod budget;
 mod parse;
 mod render;
-mod signed;
 mod stream;
 mod text;
 
@@ -11,14 +9,14 @@ use axum::http::HeaderMap;
 
 use crate::chat::Request;
 
+use super::budget::{Dialects, Efforts};
 use super::error::Problem;
 use super::fields::Fields;
 use super::strict;
 
-pub(crate) use budget::Efforts;
 pub(super) use parse::Wanted;
-pub(super) use render::{Look, Said, Style, completion};
-pub(super) use stream::{Chunks, LOST, stream};
+pub(super) use render::{Look, Style, budget, completion};
+pub(super) use stream::Chunks;
 pub(super) use text::read_text;
 
 /// Reads a chat completion's body and headers.
@@ -31,7 +29,7 @@ pub(super) fn read(
     efforts: &Efforts,
 ) -> Result<(Request, Wanted), Problem> {
     let mut fields = Fields::of_body(strict::object(body)?);
-    let mut dialects = budget::Dialects::new(efforts);
+    let mut dialects = Dialects::new(efforts);
     let model = fields.text("model")?.filter(|model| !model.is_empty());
     let model = model.ok_or_else(Problem::no_model)?;
     let model = dialects.suffix(&model)?;

@@ -6,7 +6,7 @@ use crate::chat::{Message, Part, Request, Role, Sampling, Tool, ToolCall};
 use crate::http::error::Problem;
 use crate::http::fields::{Fields, MISSING};
 
-use super::signed;
+use crate::http::signed;
 
 /// What the caller wants of the wire, apart from the answer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

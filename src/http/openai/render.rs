@@ -3,66 +3,56 @@
 use serde_json::{Map, Value, json};
 
 use crate::catalog::Spent;
-use crate::chat::{Event, ToolCallDelta};
+use crate::chat::Event;
 use crate::gateway::{Receipt, Settled};
 use crate::units::{RequestId, Timestamp, Tokens};
 
-use super::signed;
+use crate::http::said::Said;
+use crate::http::signed;
 
-/// What one choice has said so far.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Said {
-    thought: String,
-    answer: String,
-    tool_calls: Vec<Value>,
-    signed: Vec<Value>,
+/// A choice as a message.
+fn message(said: Said, look: Look) -> Value {
+    let (mut thought, mut answer) = (String::new(), String::new());
+    let (mut calls, mut details) = (Vec::new(), Vec::new());
+    for event in said.into_events() {
+        match event {
+            Event::Thought(text) => thought += &text,
+            Event::Answer(text) => answer += &text,
+            Event::Signed(signed) => details.push(signed::write(&signed)),
+            Event::ToolCall(call) => {
+                let function = json!({ "name": call.name.unwrap_or_default(), "arguments": call.arguments });
+                let id = call.id.unwrap_or_default();
+                calls.push(json!({ "id": id, "type": "function", "function": function }));
+            }
+        }
+    }
+    let mut message = Map::new();
+    message.insert("role".into(), "assistant".into());
+    let silent = answer.is_empty() && !calls.is_empty();
+    message.insert("content".into(), if silent { Value::Null } else { answer.into() });
+    message.insert("refusal".into(), Value::Null);
+    if look.thoughts && !thought.is_empty() {
+        if look.mirror {
+            message.insert("reasoning".into(), thought.clone().into());
+        }
+        message.insert("reasoning_content".into(), thought.into());
+    }
+    if look.thoughts && !details.is_empty() {
+        message.insert("reasoning_details".into(), details.into());
+    }
+    if !calls.is_empty() {
+        message.insert("tool_calls".into(), calls.into());
+    }
+    message.into()
 }
 
-impl Said {
-    pub(crate) fn push(&mut self, event: Event) {
-        match event {
-            Event::Thought(text) => self.thought.push_str(&text),
-            Event::Answer(text) => self.answer.push_str(&text),
-            Event::ToolCall(delta) => self.call(delta),
-            Event::Signed(signed) => self.signed.push(signed::write(signed)),
-        }
-    }
-
-    fn call(&mut self, delta: ToolCallDelta) {
-        let at = usize::try_from(delta.index).unwrap_or(usize::MAX);
-        if at > self.tool_calls.len() {
-            return;
-        }
-        if at == self.tool_calls.len() {
-            let function = json!({ "name": delta.name.unwrap_or_default(), "arguments": "" });
-            let id = delta.id.unwrap_or_default();
-            self.tool_calls.push(json!({ "id": id, "type": "function", "function": function }));
-        }
-        if let Value::String(arguments) = &mut self.tool_calls[at]["function"]["arguments"] {
-            arguments.push_str(&delta.arguments);
-        }
-    }
-
-    fn message(self, thoughts: bool, mirror: bool) -> Value {
-        let mut message = Map::new();
-        message.insert("role".into(), "assistant".into());
-        let silent = self.answer.is_empty() && !self.tool_calls.is_empty();
-        message.insert("content".into(), if silent { Value::Null } else { self.answer.into() });
-        message.insert("refusal".into(), Value::Null);
-        if thoughts && !self.thought.is_empty() {
-            if mirror {
-                message.insert("reasoning".into(), self.thought.clone().into());
-            }
-            message.insert("reasoning_content".into(), self.thought.into());
-        }
-        if thoughts && !self.signed.is_empty() {
-            message.insert("reasoning_details".into(), self.signed.into());
-        }
-        if !self.tool_calls.is_empty() {
-            message.insert("tool_calls".into(), self.tool_calls.into());
-        }
-        message.into()
-    }
+/// A choice as text alone.
+fn text(said: Said) -> String {
+    let answer = said.into_events().into_iter().filter_map(|event| match event {
+        Event::Answer(text) => Some(text),
+        Event::Thought(_) | Event::Signed(_) | Event::ToolCall(_) => None,
+    });
+    answer.collect()
 }
 
 /// Which of OpenAI's two completions is spoken.
@@ -113,8 +103,8 @@ pub(crate) struct Look {
 pub(crate) fn completion(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) -> Value {
     let choices = said.into_iter().zip(&receipt.choices).enumerate().map(|(index, (said, settled))| {
         let (name, said) = match look.style {
-            Style::Chat => ("message", said.message(look.thoughts, look.mirror)),
-            Style::Text => ("text", said.answer.into()),
+            Style::Chat => ("message", message(said, look)),
+            Style::Text => ("text", text(said).into()),
         };
         json!({ "index": index, name: said, "logprobs": null, "finish_reason": settled.finish.word() })
     });
@@ -145,7 +135,7 @@ pub(super) fn usage(receipt: &Receipt) -> Value {
 }
 
 /// The `budget` member: what was given, what was used, what it cost, and why.
-pub(super) fn budget(receipt: &Receipt) -> Value {
+pub(in crate::http) fn budget(receipt: &Receipt) -> Value {
     let mut budget = Map::new();
     budget.insert("id".into(), receipt.id.to_string().into());
     budget.insert("model".into(), (*receipt.model).into());

@@ -1,30 +1,20 @@
 //! Answers out as server-sent events.
 
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::body::Body;
-use bytes::Bytes;
-use futures_util::Stream;
-use futures_util::stream::unfold;
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 
 use crate::chat::Event;
 use crate::gateway::{Flight, Receipt, Report};
 use crate::units::Timestamp;
 
 use super::render::{Look, Style, budget, usage};
-use super::signed;
 use crate::http::error::Problem;
-use crate::http::repeat::Kept;
+use crate::http::events;
+use crate::http::signed;
 
 /// Keeps a silent stream alive; clients skip it.
 const COMMENT: &str = ": thinking\n\n";
-
-/// What the log says of a flight that ends without its last report.
-pub(crate) const LOST: &str = "a flight ended without saying how";
 
 /// Writes the chunks of one answer.
 #[derive(Debug, Clone)]
@@ -82,22 +72,6 @@ impl Chunks {
         json!([{ "index": index, "delta": delta, "logprobs": null, "finish_reason": finish }])
     }
 
-    /// The text that one report puts on the wire; nothing for a thought that is not to be shown.
-    fn write(&mut self, report: Report) -> String {
-        match report {
-            Report::Event(index, event) => match self.event(event) {
-                Some(delta) => {
-                    let choices = self.delta(index, delta, None);
-                    data(&self.chunk(choices, &[]))
-                }
-                None => String::new(),
-            },
-            Report::Done(receipt) => self.done(&receipt),
-            // No [DONE] after an error: a clean end would look like success.
-            Report::Failed(refusal) => data(&Problem::from(refusal).to_json()),
-        }
-    }
-
     fn event(&self, event: Event) -> Option<Map<String, Value>> {
         let mut delta = Map::new();
         match event {
@@ -107,7 +81,7 @@ impl Chunks {
             Event::Thought(_) | Event::Signed(_) if !self.look.thoughts => return None,
             Event::ToolCall(_) if self.look.style == Style::Text => return None,
             Event::Signed(signed) => {
-                delta.insert("reasoning_details".into(), json!([signed::write(signed)]));
+                delta.insert("reasoning_details".into(), json!([signed::write(&signed)]));
             }
             Event::Thought(text) => {
                 if self.look.mirror {
@@ -149,86 +123,31 @@ impl Chunks {
     }
 }
 
+impl events::Chunks for Chunks {
+    fn write(&mut self, report: Report) -> String {
+        match report {
+            Report::Event(index, event) => match self.event(event) {
+                Some(delta) => {
+                    let choices = self.delta(index, delta, None);
+                    data(&self.chunk(choices, &[]))
+                }
+                None => String::new(),
+            },
+            Report::Done(receipt) => self.done(&receipt),
+            Report::Failed(refusal) => self.problem(&Problem::from(refusal)),
+        }
+    }
+
+    fn silence(&self) -> &'static str {
+        COMMENT
+    }
+
+    /// No `[DONE]` after it.
+    fn problem(&self, problem: &Problem) -> String {
+        data(&problem.to_json())
+    }
+}
+
 fn data(value: &Value) -> String {
     format!("data: {value}\n\n")
-}
-
-struct Streaming {
-    flight: Flight,
-    chunks: Chunks,
-    first: Option<Report>,
-    /// True where a silence has decided for the answer's status: a comment goes out with it.
-    silent: bool,
-    heartbeat: Duration,
-    /// Where the stream is under an idempotency key.
-    kept: Option<Kept>,
-    done: bool,
-}
-
-/// The body of a streamed answer that begins with `first`. A comment is sent whenever nothing else was for as
-/// long as `heartbeat`.
-pub(crate) fn stream(
-    flight: Flight,
-    first: Option<Report>,
-    chunks: Chunks,
-    heartbeat: Duration,
-    kept: Option<Kept>,
-) -> Body {
-    let silent = first.is_none();
-    let state = Streaming { flight, chunks, first, silent, heartbeat, kept, done: false };
-    Body::from_stream(pieces(state))
-}
-
-fn pieces(state: Streaming) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    unfold(state, |mut state| async move {
-        let text = state.next().await?;
-        Some((Ok(Bytes::from(text)), state))
-    })
-}
-
-impl Streaming {
-    async fn next(&mut self) -> Option<String> {
-        if self.done {
-            return None;
-        }
-        if std::mem::take(&mut self.silent) {
-            return Some(COMMENT.to_owned());
-        }
-        let silent_until = Instant::now() + self.heartbeat;
-        loop {
-            let report = match self.first.take() {
-                Some(report) => Some(report),
-                None => match tokio::time::timeout_at(silent_until, self.flight.next()).await {
-                    Ok(report) => report,
-                    Err(_) => return Some(COMMENT.to_owned()),
-                },
-            };
-            self.done = !matches!(report, Some(Report::Event(..)));
-            let Some(report) = report else {
-                // An end without an error would look like success.
-                return Some(data(&Problem::internal(self.flight.id(), LOST).to_json()));
-            };
-            let cost = match &report {
-                Report::Done(receipt) => Some(receipt.cost.to_string()),
-                Report::Event(..) | Report::Failed(_) => None,
-            };
-            let text = self.chunks.write(report);
-            self.keep(&text, cost).await;
-            if !text.is_empty() {
-                return Some(text);
-            }
-        }
-    }
-
-    /// The end is kept before it is told, so that whoever saw it can rely on it.
-    async fn keep(&mut self, text: &str, cost: Option<String>) {
-        if let Some(kept) = &mut self.kept {
-            kept.push(text);
-        }
-        if self.done
-            && let Some(kept) = self.kept.take()
-        {
-            kept.end(cost).await;
-        }
-    }
 }

@@ -9,8 +9,8 @@ use crate::http::fields::Fields;
 use crate::http::strict;
 use crate::units::Tokens;
 
-use super::budget;
 use super::parse::{self, Wanted};
+use crate::http::budget;
 
 /// What OpenAI writes where the caller does not say how much.
 const TOKENS: Tokens = Tokens(16);

@@ -72,6 +72,25 @@ impl<'a> Dialects<'a> {
         }
     }
 
+    /// The members of a Messages body: `max_tokens` is there always, and holds thought and answer.
+    pub(super) fn messages(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+        self.total(fields, "max_tokens")?;
+        if self.budget.total.is_none() {
+            return Err(Problem::invalid(Some("max_tokens"), "is missing; it holds thought and answer")
+                .code(super::fields::MISSING));
+        }
+        // Whoever does not ask for thinking does not look for thoughts; how much is thought is still the plan's.
+        self.thoughts = false;
+        if let Some(thinking) = fields.fields("thinking")? {
+            self.thoughts = true;
+            self.anthropic(thinking)?;
+        }
+        match fields.fields("budget")? {
+            Some(budget) => self.extension(budget),
+            None => Ok(()),
+        }
+    }
+
     /// `X-Budget-Thinking-Tokens: 200` and its like, for clients without an extra body.
     pub(super) fn headers(&mut self, headers: &HeaderMap) -> Result<(), Problem> {
         let mut members = serde_json::Map::new();
@@ -124,7 +143,8 @@ impl<'a> Dialects<'a> {
         Ok(())
     }
 
-    fn word(&mut self, param: &str, word: Option<String>) -> Result<(), Problem> {
+    /// An effort word.
+    pub(super) fn word(&mut self, param: &str, word: Option<String>) -> Result<(), Problem> {
         let Some(word) = word else { return Ok(()) };
         let Some(&effort) = self.efforts.get(&word) else {
             let known = self.efforts.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -161,6 +181,13 @@ impl<'a> Dialects<'a> {
             Some("disabled") => self.thinking(Some(0)),
             _ => {
                 return Err(Problem::invalid(Some("thinking.type"), "must be enabled, adaptive or disabled"));
+            }
+        }
+        match fields.text("display")?.as_deref() {
+            None | Some("summarized") => {}
+            Some("omitted") => self.thoughts = false,
+            Some(_) => {
+                return Err(Problem::invalid(Some("thinking.display"), "must be summarized or omitted"));
             }
         }
         fields.end()

@@ -17,10 +17,20 @@ struct Data {
 }
 
 /// The member that carries a signed part.
-pub(super) fn write(signed: Signed) -> Value {
+pub(super) fn write(signed: &Signed) -> Value {
+    json!({ "type": "reasoning.encrypted", "format": "stint", "data": sealed(signed) })
+}
+
+/// A signed part as one text, for the places where a provider's own signature would stand.
+pub(super) fn sealed(signed: &Signed) -> String {
     let Signed { model, block } = signed;
-    let data = json!(Data { model, block }).to_string();
-    json!({ "type": "reasoning.encrypted", "format": "stint", "data": data })
+    json!(Data { model: model.clone(), block: block.clone() }).to_string()
+}
+
+/// What was sealed, if that is what it is.
+pub(super) fn unsealed(text: &str) -> Option<Signed> {
+    let Data { model, block } = serde_json::from_str(text).ok()?;
+    Some(Signed { model, block })
 }
 
 /// The signed parts among the details of a message. Others' details are not ours to pass on, and are left out.
@@ -29,8 +39,7 @@ pub(super) fn read(details: &[Value]) -> Vec<Signed> {
 }
 
 fn one(detail: &Value) -> Option<Signed> {
-    let Data { model, block } = serde_json::from_str(detail["data"].as_str()?).ok()?;
-    Some(Signed { model, block })
+    unsealed(detail["data"].as_str()?)
 }
 
 #[cfg(test)]
@@ -41,7 +50,7 @@ mod tests {
     fn a_signed_part_comes_back_byte_for_byte() {
         let block = r#"{"type":"thinking","thinking":"1 \"and\" 1\u00e9", "signature":"EqQB=="}"#;
         let signed = Signed { model: "sonnet".into(), block: block.into() };
-        let carried = write(signed.clone());
+        let carried = write(&signed);
         assert_eq!(carried["type"], "reasoning.encrypted");
         assert_eq!(read(&[carried]), [signed]);
     }

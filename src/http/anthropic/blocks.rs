@@ -1,0 +1,68 @@
+//! What a block of an answer looks like.
+
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+use crate::chat::{Event, Signed};
+use crate::http::said::Said;
+use crate::http::signed;
+
+/// Arguments that are no JSON, as Anthropic has them wrapped.
+const INVALID: &str = "INVALID_JSON";
+
+/// The blocks of a whole answer; thoughts only where they are asked for.
+pub(super) fn of(said: Said, thoughts: bool) -> Vec<Value> {
+    let mut blocks: Vec<Value> = Vec::new();
+    for event in said.into_events() {
+        match event {
+            Event::Thought(_) | Event::Signed(_) if !thoughts => {}
+            Event::Thought(text) => blocks.push(thinking(&text, "")),
+            Event::Signed(signed) => sign(&mut blocks, &signed),
+            Event::Answer(text) => blocks.push(text_block(&text)),
+            Event::ToolCall(call) => {
+                let (id, name) = (call.id.unwrap_or_default(), call.name.unwrap_or_default());
+                blocks.push(tool_use(&id, &name, &input(&call.arguments)));
+            }
+        }
+    }
+    blocks
+}
+
+/// A signed part belongs to the thought before it, or stands for one that nobody may see.
+fn sign(blocks: &mut Vec<Value>, signed: &Signed) {
+    match blocks.last_mut() {
+        Some(last) if last["type"] == "thinking" && last["signature"] == "" => {
+            last["signature"] = signed::sealed(signed).into();
+        }
+        _ => blocks.push(redacted(signed)),
+    }
+}
+
+pub(super) fn thinking(text: &str, signature: &str) -> Value {
+    json!({ "type": "thinking", "thinking": text, "signature": signature })
+}
+
+pub(super) fn redacted(signed: &Signed) -> Value {
+    json!({ "type": "redacted_thinking", "data": signed::sealed(signed) })
+}
+
+pub(super) fn text_block(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+pub(super) fn tool_use(id: &str, name: &str, input: &Value) -> Value {
+    json!({ "type": "tool_use", "id": id, "name": name, "input": input })
+}
+
+/// True once arguments are whole.
+pub(super) fn is_whole(arguments: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(arguments).is_ok()
+}
+
+fn input(arguments: &str) -> Value {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(input)) => Value::Object(input),
+        _ if arguments.trim().is_empty() => json!({}),
+        _ => json!({ INVALID: arguments }),
+    }
+}

@@ -1,0 +1,177 @@
+//! The system's words and the turns of a conversation, block by block.
+
+use serde_json::{Value, json};
+
+use crate::chat::{Message, Part, Role, ToolCall};
+use crate::http::error::Problem;
+use crate::http::fields::{Fields, MISSING};
+use crate::http::signed;
+
+/// `system` and `messages`.
+pub(super) fn read(fields: &mut Fields) -> Result<Vec<Message>, Problem> {
+    let mut conversation: Vec<Message> = system(fields)?.into_iter().collect();
+    let wrong = || Problem::invalid(Some("messages"), "must be a list with at least one message");
+    let list = fields.list("messages")?.ok_or_else(|| wrong().code(MISSING))?;
+    if list.is_empty() {
+        return Err(wrong());
+    }
+    for (at, value) in list.into_iter().enumerate() {
+        turn(&format!("messages[{at}]"), value, &mut conversation)?;
+    }
+    Ok(conversation)
+}
+
+fn system(fields: &mut Fields) -> Result<Option<Message>, Problem> {
+    let must = "must be a string or a list of text blocks";
+    let content = match fields.take("system") {
+        None => return Ok(None),
+        Some(Value::String(text)) => vec![Part::Text(text)],
+        Some(Value::Array(list)) => {
+            let blocks = list.into_iter().enumerate().map(|(at, block)| {
+                let mut block = Fields::of(&format!("system[{at}]"), block)?;
+                if block.text("type")?.as_deref() != Some("text") {
+                    return Err(Problem::invalid(Some("system"), must));
+                }
+                text(block).map(Part::Text)
+            });
+            blocks.collect::<Result<_, _>>()?
+        }
+        Some(_) => return Err(Problem::invalid(Some("system"), must)),
+    };
+    Ok(Some(Message { content, ..Message::text(Role::System, "") }))
+}
+
+/// One turn. Results of tools are messages of their own in the canonical conversation, in the order they stand in.
+fn turn(path: &str, value: Value, conversation: &mut Vec<Message>) -> Result<(), Problem> {
+    let mut fields = Fields::of(path, value)?;
+    let role = match fields.text("role")?.as_deref() {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        Some("system") => Role::System,
+        _ => {
+            let must = "must be user or assistant; the system's words go into system";
+            return Err(Problem::invalid(Some(&fields.name("role")), must));
+        }
+    };
+    let name = fields.name("content");
+    let blocks = match fields.take("content") {
+        Some(Value::String(text)) => vec![json!({ "type": "text", "text": text })],
+        Some(Value::Array(blocks)) => blocks,
+        _ => return Err(Problem::invalid(Some(&name), "must be a string or a list of blocks").code(MISSING)),
+    };
+    fields.end()?;
+    if blocks.is_empty() && role != Role::Assistant {
+        return Err(Problem::invalid(Some(&name), "is empty"));
+    }
+    let mut message = empty(role);
+    for (at, block) in blocks.into_iter().enumerate() {
+        let block = Fields::of(&format!("{name}[{at}]"), block)?;
+        if let Some(result) = read_block(block, &mut message)? {
+            if !message.content.is_empty() {
+                conversation.push(std::mem::replace(&mut message, empty(role)));
+            }
+            conversation.push(result);
+        }
+    }
+    let said = !message.content.is_empty() || !message.tool_calls.is_empty() || role == Role::Assistant;
+    if said {
+        conversation.push(message);
+    }
+    Ok(())
+}
+
+fn empty(role: Role) -> Message {
+    Message { content: Vec::new(), ..Message::text(role, "") }
+}
+
+/// Puts one block into a message; the result of a tool is given back instead.
+fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message>, Problem> {
+    let kind = block.text("type")?.unwrap_or_default();
+    match (kind.as_str(), message.role) {
+        ("text", _) => message.content.push(Part::Text(text(block)?)),
+        ("image", Role::User) => message.content.push(image(block)?),
+        ("tool_result", Role::User) => return result(block).map(Some),
+        ("tool_use", Role::Assistant) => message.tool_calls.push(call(block)?),
+        ("thinking", Role::Assistant) => {
+            let thought = block.need("thinking")?;
+            message.signed.extend(block.text("signature")?.as_deref().and_then(signed::unsealed));
+            message.thought.get_or_insert_default().push_str(&thought);
+            block.end()?;
+        }
+        ("redacted_thinking", Role::Assistant) => {
+            message.signed.extend(signed::unsealed(&block.need("data")?));
+            block.end()?;
+        }
+        _ => {
+            let must = match message.role {
+                Role::Assistant => "must be text, tool_use, thinking or redacted_thinking",
+                _ => "must be text, image or tool_result",
+            };
+            return Err(Problem::invalid(Some(&block.name("type")), must));
+        }
+    }
+    Ok(None)
+}
+
+/// Citations and marks for a provider's cache are not part of what is said.
+fn text(mut block: Fields) -> Result<String, Problem> {
+    let text = block.need("text")?;
+    block.pass(&["cache_control", "citations"]);
+    block.end()?;
+    Ok(text)
+}
+
+/// An image by its address, or in it, as OpenAI writes it, which is how the canonical conversation has it.
+fn image(mut block: Fields) -> Result<Part, Problem> {
+    let mut source = block.need_fields("source")?;
+    let url = match source.text("type")?.as_deref() {
+        Some("base64") => format!("data:{};base64,{}", source.need("media_type")?, source.need("data")?),
+        Some("url") => source.need("url")?,
+        _ => return Err(Problem::invalid(Some(&source.name("type")), "must be base64 or url")),
+    };
+    source.end()?;
+    block.pass(&["cache_control"]);
+    block.end()?;
+    Ok(Part::Other(json!({ "type": "image_url", "image_url": { "url": url } })))
+}
+
+fn call(mut block: Fields) -> Result<ToolCall, Problem> {
+    let input = block.take("input").unwrap_or_else(|| json!({}));
+    let call = ToolCall { id: block.need("id")?, name: block.need("name")?, arguments: input.to_string() };
+    block.pass(&["cache_control", "caller"]);
+    block.end()?;
+    Ok(call)
+}
+
+/// What a tool gave back. That it failed is said in words: not every model has a sign for it.
+fn result(mut block: Fields) -> Result<Message, Problem> {
+    let id = block.need("tool_use_id")?;
+    let failed = block.flag("is_error")? == Some(true);
+    let name = block.name("content");
+    let mut content = match block.take("content") {
+        None => Vec::new(),
+        Some(Value::String(text)) => vec![Part::Text(text)],
+        Some(Value::Array(list)) => {
+            list.into_iter().enumerate().map(|(at, part)| given(&name, at, part)).collect::<Result<_, _>>()?
+        }
+        Some(_) => return Err(Problem::invalid(Some(&name), "must be a string or a list of blocks")),
+    };
+    if failed {
+        content.insert(0, Part::Text("Error: ".into()));
+    }
+    if content.is_empty() {
+        content.push(Part::Text(String::new()));
+    }
+    block.pass(&["cache_control"]);
+    block.end()?;
+    Ok(Message { content, tool_call_id: Some(id), ..Message::text(Role::Tool, "") })
+}
+
+fn given(path: &str, at: usize, part: Value) -> Result<Part, Problem> {
+    let mut block = Fields::of(&format!("{path}[{at}]"), part)?;
+    match block.text("type")?.as_deref() {
+        Some("text") => text(block).map(Part::Text),
+        Some("image") => image(block),
+        _ => Err(Problem::invalid(Some(&block.name("type")), "must be text or image")),
+    }
+}

@@ -1,0 +1,82 @@
+//! Errors in Anthropic's shape, wherever on its paths they come from.
+
+use axum::body::Body;
+use axum::http::{HeaderName, Request, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::http::error::Problem;
+use crate::http::headers;
+
+/// The paths whose callers speak this dialect.
+const PATHS: &str = "/v1/messages";
+
+/// Where Anthropic's SDK looks for the id of a request.
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+
+/// What the SDK calls a server that has no room.
+const OVERLOADED: u16 = 529;
+
+/// The body of an error.
+pub(super) fn object(problem: &Problem, id: &str) -> Value {
+    let mut error = problem.to_json()["error"].take();
+    let kind = kind(problem.status());
+    if let Some(members) = error.as_object_mut() {
+        members.insert("type".into(), kind.into());
+    }
+    json!({ "type": "error", "error": error, "request_id": id })
+}
+
+/// An error as an answer.
+pub(in crate::http) fn problem(problem: Problem, id: &str) -> Response {
+    let body = object(&problem, id).to_string();
+    let status = match problem.status() {
+        StatusCode::SERVICE_UNAVAILABLE => StatusCode::from_u16(OVERLOADED),
+        status => Ok(status),
+    };
+    let mut response = problem.into_response();
+    response.extensions_mut().remove::<Problem>();
+    *response.status_mut() = status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    response.map(|_| Body::from(body))
+}
+
+/// Rewords what was refused before anybody looked at what dialect is spoken.
+pub(in crate::http) async fn reworded(request: Request<Body>, next: Next) -> Response {
+    let path = request.uri().path();
+    let ours = path.strip_prefix(PATHS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let mut response = next.run(request).await;
+    if !ours {
+        return response;
+    }
+    let id = headers::the_request_id(response.headers()).cloned();
+    let text = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+    if let Some(refused) = response.extensions_mut().remove::<Problem>() {
+        let (parts, _) = response.into_parts();
+        response = problem(refused, &text);
+        for (name, value) in &parts.headers {
+            if *name != header::CONTENT_LENGTH {
+                response.headers_mut().insert(name, value.clone());
+            }
+        }
+    }
+    if let Some(id) = id {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+fn kind(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        400..=499 => "invalid_request_error",
+        503 | OVERLOADED => "overloaded_error",
+        504 => "timeout_error",
+        _ => "api_error",
+    }
+}

@@ -1,0 +1,162 @@
+//! A request for a message → the canonical request.
+
+use serde_json::{Map, Value, json};
+
+use crate::chat::{Request, Sampling, Tool};
+use crate::http::budget::Dialects;
+use crate::http::error::Problem;
+use crate::http::fields::Fields;
+
+use super::conversation;
+
+/// The members that are not about budgets; those were taken before.
+pub(super) fn request(
+    fields: &mut Fields,
+    dialects: &mut Dialects,
+    model: String,
+) -> Result<Request, Problem> {
+    let messages = conversation::read(fields)?;
+    refused(fields)?;
+    let response_format = output(fields, dialects)?;
+    let (tool_choice, one_by_one) = tool_choice(fields)?;
+    let mut extra = Map::new();
+    if let Some(user) = user(fields)? {
+        extra.insert("user".into(), user.into());
+    }
+    if one_by_one {
+        extra.insert("parallel_tool_calls".into(), false.into());
+    }
+    Ok(Request {
+        sampling: sampling(fields)?,
+        tools: tools(fields)?,
+        tool_choice,
+        response_format,
+        extra,
+        ..Request::new(model, messages)
+    })
+}
+
+fn sampling(fields: &mut Fields) -> Result<Sampling, Problem> {
+    let top_k = fields.whole("top_k")?;
+    Ok(Sampling {
+        temperature: fields.number("temperature", 0.0, 1.0)?.map(narrow),
+        top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
+        top_k: top_k.map(|k| u32::try_from(k).unwrap_or(u32::MAX)),
+        seed: None,
+        stop: stop(fields)?,
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
+fn narrow(number: f64) -> f32 {
+    number as f32
+}
+
+fn stop(fields: &mut Fields) -> Result<Vec<String>, Problem> {
+    let wrong = || Problem::invalid(Some("stop_sequences"), "must be a list of up to 16 strings");
+    let list = fields.list("stop_sequences")?.unwrap_or_default();
+    if list.len() > 16 {
+        return Err(wrong());
+    }
+    list.into_iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+}
+
+/// What changes the bill or keeps something, and is not offered.
+fn refused(fields: &mut Fields) -> Result<(), Problem> {
+    if !matches!(fields.text("service_tier")?.as_deref(), None | Some("auto" | "standard_only")) {
+        return Err(Problem::invalid(Some("service_tier"), "may only be auto or standard_only here"));
+    }
+    if !matches!(fields.text("speed")?.as_deref(), None | Some("standard")) {
+        return Err(Problem::invalid(Some("speed"), "may only be standard here"));
+    }
+    // Marks for a provider's cache change nothing in what is answered.
+    fields.pass(&["cache_control"]);
+    for (param, what) in [("mcp_servers", "servers of tools"), ("container", "containers")] {
+        let asked =
+            fields.take(param).is_some_and(|value| value.as_array().is_none_or(|list| !list.is_empty()));
+        if asked {
+            return Err(Problem::invalid(
+                Some(param),
+                format!("is not offered: {what} run elsewhere; leave it out"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// `output_config`: how deep to think, and the form of the answer.
+fn output(fields: &mut Fields, dialects: &mut Dialects) -> Result<Option<Value>, Problem> {
+    let Some(mut output) = fields.fields("output_config")? else { return Ok(None) };
+    let name = output.name("effort");
+    dialects.word(&name, output.text("effort")?)?;
+    let format = output.fields("format")?.map(schema).transpose()?;
+    output.end()?;
+    Ok(format)
+}
+
+fn schema(mut format: Fields) -> Result<Value, Problem> {
+    if format.text("type")?.as_deref() != Some("json_schema") {
+        return Err(Problem::invalid(Some(&format.name("type")), "must be json_schema"));
+    }
+    let name = format.name("schema");
+    let schema = format.take("schema").filter(Value::is_object);
+    let schema = schema.ok_or_else(|| Problem::invalid(Some(&name), "must be an object"))?;
+    format.end()?;
+    let named = json!({ "name": "answer", "schema": schema, "strict": true });
+    Ok(json!({ "type": "json_schema", "json_schema": named }))
+}
+
+fn user(fields: &mut Fields) -> Result<Option<String>, Problem> {
+    let Some(mut metadata) = fields.fields("metadata")? else { return Ok(None) };
+    let user = metadata.text("user_id")?;
+    metadata.end()?;
+    Ok(user)
+}
+
+fn tools(fields: &mut Fields) -> Result<Vec<Tool>, Problem> {
+    let list = fields.list("tools")?.unwrap_or_default();
+    list.into_iter().enumerate().map(|(at, tool)| declared(&format!("tools[{at}]"), tool)).collect()
+}
+
+/// A tool of the caller's, as OpenAI declares it, which is how the canonical request has it.
+fn declared(path: &str, tool: Value) -> Result<Tool, Problem> {
+    let mut fields = Fields::of(path, tool)?;
+    if !matches!(fields.text("type")?.as_deref(), None | Some("custom")) {
+        let must = "must be \"custom\": tools that run at a provider are not offered";
+        return Err(Problem::invalid(Some(&fields.name("type")), must));
+    }
+    let name = fields.need("name")?;
+    let schema = fields.name("input_schema");
+    let parameters = fields.take("input_schema").filter(Value::is_object);
+    let parameters = parameters.ok_or_else(|| Problem::invalid(Some(&schema), "must be an object"))?;
+    let mut function = Map::new();
+    function.insert("name".into(), name.clone().into());
+    if let Some(description) = fields.text("description")? {
+        function.insert("description".into(), description.into());
+    }
+    function.insert("parameters".into(), parameters);
+    if fields.flag("strict")? == Some(true) {
+        function.insert("strict".into(), true.into());
+    }
+    fields.pass(&["cache_control", "input_examples", "eager_input_streaming"]);
+    fields.end()?;
+    Ok(Tool { name, declaration: json!({ "type": "function", "function": function }) })
+}
+
+/// The choice, and whether only one tool may be called at a time.
+fn tool_choice(fields: &mut Fields) -> Result<(Option<Value>, bool), Problem> {
+    let Some(mut choice) = fields.fields("tool_choice")? else { return Ok((None, false)) };
+    let one_by_one = choice.flag("disable_parallel_tool_use")? == Some(true);
+    let told = match choice.text("type")?.as_deref() {
+        Some("auto") => json!("auto"),
+        Some("any") => json!("required"),
+        Some("none") => json!("none"),
+        Some("tool") => json!({ "type": "function", "function": { "name": choice.need("name")? } }),
+        _ => {
+            let must = "must be auto, any, tool or none";
+            return Err(Problem::invalid(Some(&choice.name("type")), must));
+        }
+    };
+    choice.end()?;
+    Ok((Some(told), one_by_one))
+}

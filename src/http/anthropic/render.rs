@@ -1,0 +1,73 @@
+//! Answers and usage out, as one object.
+
+use serde_json::{Value, json};
+
+use crate::chat::Finish;
+use crate::gateway::Receipt;
+use crate::http::openai::budget;
+use crate::http::said::Said;
+use crate::units::{RequestId, Tokens};
+
+use super::blocks;
+
+/// How the answer is to look.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) struct Look {
+    /// Thoughts beside the answer.
+    pub(in crate::http) thoughts: bool,
+}
+
+/// The whole answer as one object.
+pub(in crate::http) fn message(receipt: &Receipt, said: Vec<Said>, look: Look) -> Value {
+    let said = said.into_iter().next().unwrap_or_default();
+    let mut message = frame(receipt.id, &receipt.model, &usage(receipt));
+    message["content"] = blocks::of(said, look.thoughts).into();
+    message["stop_reason"] = stop_reason(receipt).into();
+    message["budget"] = budget(receipt);
+    message
+}
+
+/// An answer without its content.
+pub(super) fn frame(id: RequestId, model: &str, usage: &Value) -> Value {
+    json!({
+        "id": id.to_string().replacen("req_", "msg_", 1),
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": null,
+        "stop_sequence": null,
+        "usage": usage,
+    })
+}
+
+/// Why it ended.
+pub(super) fn stop_reason(receipt: &Receipt) -> &'static str {
+    match receipt.choices.first().map(|choice| choice.finish) {
+        None | Some(Finish::Stop) => "end_turn",
+        Some(Finish::Length) => "max_tokens",
+        Some(Finish::ToolCalls) => "tool_use",
+        Some(Finish::ContentFilter) => "refusal",
+    }
+}
+
+/// What was read and written. What the provider's cache had is not in `input_tokens`, as Anthropic counts.
+pub(super) fn usage(receipt: &Receipt) -> Value {
+    let Some(spent) = receipt.choices.first().map(|choice| &choice.spent) else { return nothing() };
+    let cached = spent.cache_read().min(spent.prompt);
+    counted(spent.prompt.saturating_sub(cached), cached, spent.completion())
+}
+
+/// Before anything is known.
+pub(super) fn nothing() -> Value {
+    counted(Tokens::ZERO, Tokens::ZERO, Tokens::ZERO)
+}
+
+fn counted(input: Tokens, cached: Tokens, output: Tokens) -> Value {
+    json!({
+        "input_tokens": input,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": output,
+    })
+}

@@ -1,0 +1,275 @@
+//! Answers out as Anthropic's events: blocks that open, grow and close, one at a time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::chat::{Event, Signed, ToolCallDelta};
+use crate::gateway::{Flight, Receipt, Report};
+use crate::http::error::Problem;
+use crate::http::events;
+use crate::http::openai::budget;
+use crate::http::signed;
+use crate::units::RequestId;
+
+use super::blocks;
+use super::errors;
+use super::render::{Look, frame, nothing, stop_reason, usage};
+
+/// The block that is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Open {
+    Thinking,
+    Text,
+    /// A call, with the arguments so far.
+    Call(u32, String),
+}
+
+/// Writes the events of one answer.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Chunks {
+    id: RequestId,
+    model: Arc<str>,
+    look: Look,
+    begun: bool,
+    open: Option<Open>,
+    /// How many blocks were opened.
+    opened: u32,
+    /// Pieces of calls that came before an earlier call was whole.
+    waiting: BTreeMap<u32, ToolCallDelta>,
+}
+
+impl Chunks {
+    pub(in crate::http) fn new(flight: &Flight, look: Look) -> Chunks {
+        Chunks {
+            id: flight.id(),
+            model: flight.model().clone(),
+            look,
+            begun: false,
+            open: None,
+            opened: 0,
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    fn begin(&mut self) -> String {
+        match std::mem::replace(&mut self.begun, true) {
+            true => String::new(),
+            false => {
+                let message = frame(self.id, &self.model, &nothing());
+                event("message_start", json!({ "message": message }))
+            }
+        }
+    }
+
+    fn event(&mut self, said: Event) -> String {
+        match said {
+            Event::Thought(_) | Event::Signed(_) if !self.look.thoughts => String::new(),
+            Event::Thought(text) => {
+                let opened = self.open(Open::Thinking, || blocks::thinking("", ""));
+                opened + &self.delta(&json!({ "type": "thinking_delta", "thinking": text }))
+            }
+            Event::Signed(signed) => self.signed(&signed),
+            Event::Answer(text) => {
+                let opened = self.open(Open::Text, || blocks::text_block(""));
+                opened + &self.delta(&json!({ "type": "text_delta", "text": text }))
+            }
+            Event::ToolCall(piece) => self.call(piece),
+        }
+    }
+
+    /// Opens a block of that kind, unless one is open; what else is open is closed.
+    fn open(&mut self, kind: Open, block: impl Fn() -> Value) -> String {
+        if self.open.as_ref() == Some(&kind) {
+            return String::new();
+        }
+        let closed = self.close();
+        self.open = Some(kind);
+        self.opened += 1;
+        closed + &event("content_block_start", json!({ "index": self.at(), "content_block": block() }))
+    }
+
+    fn close(&mut self) -> String {
+        match self.open.take() {
+            Some(_) => event("content_block_stop", json!({ "index": self.at() })),
+            None => String::new(),
+        }
+    }
+
+    fn at(&self) -> u32 {
+        self.opened.saturating_sub(1)
+    }
+
+    fn delta(&self, delta: &Value) -> String {
+        event("content_block_delta", json!({ "index": self.at(), "delta": delta }))
+    }
+
+    /// A signature closes the thought that it is of.
+    fn signed(&mut self, signed: &Signed) -> String {
+        if self.open == Some(Open::Thinking) {
+            let signature = signed::sealed(signed);
+            return self.delta(&json!({ "type": "signature_delta", "signature": signature })) + &self.close();
+        }
+        let closed = self.close();
+        self.opened += 1;
+        let at = self.at();
+        let start =
+            event("content_block_start", json!({ "index": at, "content_block": blocks::redacted(signed) }));
+        closed + &start + &event("content_block_stop", json!({ "index": at }))
+    }
+
+    /// Blocks do not overlap, but calls may: a piece of another call waits until the open one is whole.
+    fn call(&mut self, piece: ToolCallDelta) -> String {
+        match &mut self.open {
+            Some(Open::Call(index, arguments)) if *index == piece.index => {
+                arguments.push_str(&piece.arguments);
+                return self.delta(&json!({ "type": "input_json_delta", "partial_json": piece.arguments }));
+            }
+            Some(Open::Call(_, arguments)) if !blocks::is_whole(arguments) => self.wait(piece),
+            _ => {
+                self.wait(piece);
+                return self.next_call();
+            }
+        }
+        String::new()
+    }
+
+    fn wait(&mut self, piece: ToolCallDelta) {
+        match self.waiting.get_mut(&piece.index) {
+            Some(waiting) => waiting.arguments.push_str(&piece.arguments),
+            None => {
+                self.waiting.insert(piece.index, piece);
+            }
+        }
+    }
+
+    /// Opens the first call that waits.
+    fn next_call(&mut self) -> String {
+        let Some((index, call)) = self.waiting.pop_first() else { return String::new() };
+        let (id, name) = (call.id.unwrap_or_default(), call.name.unwrap_or_default());
+        let opened = self.open(Open::Call(index, String::new()), || blocks::tool_use(&id, &name, &json!({})));
+        if let Some(Open::Call(_, arguments)) = &mut self.open {
+            arguments.push_str(&call.arguments);
+        }
+        opened + &self.delta(&json!({ "type": "input_json_delta", "partial_json": call.arguments }))
+    }
+
+    fn done(&mut self, receipt: &Receipt) -> String {
+        let mut text = self.begin();
+        while !self.waiting.is_empty() {
+            text += &self.next_call();
+        }
+        text += &self.close();
+        let delta = json!({ "stop_reason": stop_reason(receipt), "stop_sequence": null });
+        let end = json!({ "delta": delta, "usage": usage(receipt), "budget": budget(receipt) });
+        text + &event("message_delta", end) + &event("message_stop", json!({}))
+    }
+}
+
+impl events::Chunks for Chunks {
+    fn write(&mut self, report: Report) -> String {
+        match report {
+            Report::Event(_, said) => {
+                let said = self.event(said);
+                if said.is_empty() { said } else { self.begin() + &said }
+            }
+            Report::Done(receipt) => self.done(&receipt),
+            Report::Failed(refusal) => self.problem(&Problem::from(refusal)),
+        }
+    }
+
+    fn silence(&self) -> &'static str {
+        "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+    }
+
+    fn problem(&self, problem: &Problem) -> String {
+        format!("event: error\ndata: {}\n\n", errors::object(problem, &self.id.to_string()))
+    }
+}
+
+/// An event whose name stands in it too.
+fn event(name: &str, mut members: Value) -> String {
+    let mut data = json!({ "type": name });
+    if let (Some(all), Some(members)) = (data.as_object_mut(), members.as_object_mut()) {
+        all.append(members);
+    }
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunks(thoughts: bool) -> Chunks {
+        Chunks {
+            id: RequestId::new(),
+            model: "m".into(),
+            look: Look { thoughts },
+            begun: false,
+            open: None,
+            opened: 0,
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    fn call(index: u32, name: Option<&str>, arguments: &str) -> Event {
+        let name = name.map(str::to_owned);
+        Event::ToolCall(ToolCallDelta { index, id: name.clone(), name, arguments: arguments.to_owned() })
+    }
+
+    /// `3+thinking` opens block 3, `3-` closes it, everything between is what was added to it.
+    fn check(thoughts: bool, said: Vec<Event>, expected: &str) {
+        let mut chunks = chunks(thoughts);
+        let mut text: String = said.into_iter().map(|event| chunks.event(event)).collect();
+        while !chunks.waiting.is_empty() {
+            text += &chunks.next_call();
+        }
+        text += &chunks.close();
+        let short = |data: &str| {
+            let event: Value = serde_json::from_str(data).unwrap();
+            let at = &event["index"];
+            match event["type"].as_str().unwrap() {
+                "content_block_start" => format!("{at}+{}", event["content_block"]["type"].as_str().unwrap()),
+                "content_block_stop" => format!("{at}-"),
+                _ => {
+                    let delta = event["delta"].as_object().unwrap();
+                    let (_, what) = delta.iter().find(|(name, _)| *name != "type").unwrap();
+                    what.as_str().unwrap().to_owned()
+                }
+            }
+        };
+        let seen: Vec<String> =
+            text.lines().filter_map(|line| line.strip_prefix("data: ")).map(short).collect();
+        assert_eq!(seen.join(" "), expected);
+    }
+
+    #[test]
+    fn blocks_open_and_close_one_after_another() {
+        let said = || vec![Event::Thought("a".into()), Event::Thought("b".into()), Event::Answer("c".into())];
+        check(true, said(), "0+thinking a b 0- 1+text c 1-");
+        check(false, said(), "0+text c 0-");
+    }
+
+    #[test]
+    fn a_signature_closes_its_thought_and_a_hidden_thought_is_a_block_of_its_own() {
+        let signed = || Event::Signed(Signed { model: "m".into(), block: "{}".into() });
+        let seal = signed::sealed(&Signed { model: "m".into(), block: "{}".into() });
+        let said = vec![Event::Thought("a".into()), signed(), signed(), Event::Answer("c".into())];
+        check(true, said, &format!("0+thinking a {seal} 0- 1+redacted_thinking 1- 2+text c 2-"));
+    }
+
+    #[test]
+    fn calls_that_overlap_are_told_one_after_another_and_nothing_is_lost() {
+        let said = vec![
+            call(0, Some("f"), "{"),
+            call(1, Some("g"), "["),
+            call(0, None, "}"),
+            call(1, None, "]"),
+            call(2, Some("h"), "{}"),
+        ];
+        check(true, said, "0+tool_use { } 0- 1+tool_use [] 1- 2+tool_use {} 2-");
+        let whole = vec![call(0, Some("f"), "{}"), call(1, Some("g"), "{"), call(1, None, "}")];
+        check(true, whole, "0+tool_use {} 0- 1+tool_use { } 1-");
+    }
+}

@@ -1,0 +1,107 @@
+use axum::http::HeaderMap;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::chat::{Part, Role, Signed};
+use crate::http::signed;
+use crate::units::Tokens;
+
+fn read_json(body: &Value) -> Result<(Request, Wanted), Problem> {
+    read(body.to_string().as_bytes(), &HeaderMap::new(), &Efforts::new())
+}
+
+fn asked(messages: &Value, more: &Value) -> Request {
+    let mut body = json!({ "model": "m", "max_tokens": 100, "messages": messages });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    read_json(&body).unwrap_or_else(|problem| panic!("{}", problem.message())).0
+}
+
+fn check_refused(more: &Value, says: &str) {
+    let mut body =
+        json!({ "model": "m", "max_tokens": 100, "messages": [{ "role": "user", "content": "hi" }] });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let problem = read_json(&body).expect_err(says);
+    assert!(problem.message().starts_with(says), "{}", problem.message());
+}
+
+#[test]
+fn results_of_tools_become_messages_of_their_own_in_order() {
+    let request = asked(
+        &json!([
+            { "role": "user", "content": "find it" },
+            { "role": "assistant", "content": [
+                { "type": "text", "text": "looking" },
+                { "type": "tool_use", "id": "t1", "name": "search", "input": { "q": 1 } },
+            ]},
+            { "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "t1", "content": "cat", "is_error": true },
+                { "type": "tool_result", "tool_use_id": "t2" },
+                { "type": "text", "text": "go on", "cache_control": { "type": "ephemeral" } },
+            ]},
+        ]),
+        &json!({ "system": [{ "type": "text", "text": "Be brief." }] }),
+    );
+    let roles: Vec<Role> = request.messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Tool, Role::User]);
+    assert_eq!(request.messages[2].tool_calls[0].arguments, r#"{"q":1}"#);
+    assert_eq!(request.messages[3].plain(), "Error: cat");
+    assert_eq!(request.messages[4].tool_call_id.as_deref(), Some("t2"));
+    assert_eq!(request.messages[5].content, [Part::Text("go on".into())]);
+}
+
+#[test]
+fn thoughts_come_back_with_what_was_signed_of_them_byte_for_byte() {
+    let one = Signed { model: "sonnet".into(), block: r#"{"type":"thinking", "signature":"E=="}"#.into() };
+    let request = asked(
+        &json!([
+            { "role": "user", "content": "hi" },
+            { "role": "assistant", "content": [
+                { "type": "thinking", "thinking": "hm", "signature": signed::sealed(&one) },
+                { "type": "redacted_thinking", "data": signed::sealed(&one) },
+                { "type": "thinking", "thinking": "!", "signature": "of another" },
+            ]},
+        ]),
+        &json!({}),
+    );
+    assert_eq!(request.messages[1].thought.as_deref(), Some("hm!"));
+    assert_eq!(request.messages[1].signed, [one.clone(), one]);
+}
+
+#[test]
+fn tools_choices_and_forms_are_those_of_the_canonical_request() {
+    let request = asked(
+        &json!([{ "role": "user", "content": "hi" }]),
+        &json!({
+            "tools": [{ "name": "f", "description": "d", "input_schema": { "type": "object" } }],
+            "tool_choice": { "type": "any", "disable_parallel_tool_use": true },
+            "thinking": { "type": "enabled", "budget_tokens": 40 },
+            "stop_sequences": ["x"], "metadata": { "user_id": "u" },
+            "output_config": { "format": { "type": "json_schema", "schema": { "type": "object" } } },
+        }),
+    );
+    let function = json!({ "name": "f", "description": "d", "parameters": { "type": "object" } });
+    assert_eq!(request.tools[0].declaration, json!({ "type": "function", "function": function }));
+    assert_eq!(request.tool_choice, Some(json!("required")));
+    assert_eq!(request.extra["parallel_tool_calls"], false);
+    assert_eq!(request.extra["user"], "u");
+    assert_eq!(request.sampling.stop, ["x"]);
+    assert_eq!((request.budget.thinking, request.budget.total), (Some(Tokens(40)), Some(Tokens(100))));
+    assert_eq!(request.response_format.unwrap()["json_schema"]["schema"]["type"], "object");
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    check_refused(&json!({ "max_tokens": null }), "max_tokens is missing");
+    check_refused(&json!({ "temperature": 1.5 }), "temperature must be a number from 0 to 1");
+    check_refused(&json!({ "tools": [{ "name": "f" }] }), "tools[0].input_schema must be an object");
+    check_refused(&json!({ "tools": [{ "type": "bash_20250124", "name": "f" }] }), "tools[0].type must be");
+    check_refused(
+        &json!({ "thinking": { "type": "enabled", "display": "all" } }),
+        "thinking.display must be",
+    );
+    check_refused(&json!({ "service_tier": "priority" }), "service_tier may only be");
+    check_refused(
+        &json!({ "messages": [{ "role": "user", "content": [{ "type": "thinking", "thinking": "" }] }] }),
+        "messages[0].content[0].type must be text, image or tool_result",
+    );
+}

@@ -1,0 +1,70 @@
+//! `POST /v1/messages`, and `POST /v1/messages/count_tokens` beside it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Request, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::gateway::{Flight, Receipt};
+use crate::units::{RequestId, Timestamp};
+
+use super::anthropic::{self, Chunks, Look, message, read, read_count};
+use super::error::Problem;
+use super::router::Service;
+use super::said::Said;
+use super::surface::{Call, Surface, answer};
+use super::{auth, body, events};
+
+/// Answers with a message, as one object or as events.
+pub(super) async fn messages(
+    State(service): State<Arc<Service>>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let tenant = auth::tenant(&service.keys, &parts.headers)?;
+    let body = body::read(&parts.headers, body, &service.settings).await?;
+    let (request, wanted) = read(&body, &parts.headers, &service.settings.efforts)?;
+    let surface = Messages { look: Look { thoughts: wanted.thoughts } };
+    let call = Call { headers: parts.headers, body, request, stream: wanted.stream };
+    answer(&service, &tenant, call, &surface).await
+}
+
+/// Counts a conversation's tokens, for nothing.
+pub(super) async fn count_tokens(
+    State(service): State<Arc<Service>>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let tenant = auth::tenant(&service.keys, &parts.headers)?;
+    let body = body::read(&parts.headers, body, &service.settings).await?;
+    let request = read_count(&body, &service.settings.efforts)?;
+    let tokens = service.gateway.count(&tenant, &request)?;
+    let counted = json!({ "input_tokens": tokens }).to_string();
+    Ok(([(header::CONTENT_TYPE, "application/json")], counted).into_response())
+}
+
+/// Anthropic's messages.
+struct Messages {
+    look: Look,
+}
+
+impl Surface for Messages {
+    fn endpoint(&self) -> &'static str {
+        "messages"
+    }
+
+    fn object(&self, receipt: &Receipt, said: Vec<Said>, _: Timestamp) -> Value {
+        message(receipt, said, self.look)
+    }
+
+    fn chunks(&self, flight: &Flight, _: Timestamp) -> Box<dyn events::Chunks> {
+        Box::new(Chunks::new(flight, self.look))
+    }
+
+    fn problem(&self, problem: Problem, id: RequestId) -> Response {
+        anthropic::problem(problem, &id.to_string())
+    }
+}

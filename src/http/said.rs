@@ -1,0 +1,65 @@
+//! What one choice has said so far, whichever way it is to be written.
+
+use crate::chat::Event;
+
+/// The events of one choice, neighbours joined.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Said(Vec<Event>);
+
+impl Said {
+    /// So it goes on.
+    pub(super) fn push(&mut self, event: Event) {
+        if let Event::ToolCall(more) = &event {
+            let same = self.0.iter_mut().rev().find_map(|said| match said {
+                Event::ToolCall(call) if call.index == more.index => Some(call),
+                _ => None,
+            });
+            if let Some(call) = same {
+                return call.arguments.push_str(&more.arguments);
+            }
+        }
+        match (self.0.last_mut(), event) {
+            (Some(Event::Thought(said)), Event::Thought(more))
+            | (Some(Event::Answer(said)), Event::Answer(more)) => said.push_str(&more),
+            (_, event) => self.0.push(event),
+        }
+    }
+
+    /// What was said, in order: a thought, its signed parts, the answer's text and each call once, unless they alternate.
+    pub(super) fn into_events(self) -> Vec<Event> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::ToolCallDelta;
+
+    fn call(index: u32, name: Option<&str>, arguments: &str) -> Event {
+        let name = name.map(str::to_owned);
+        Event::ToolCall(ToolCallDelta { index, id: name.clone(), name, arguments: arguments.to_owned() })
+    }
+
+    #[test]
+    fn pieces_of_one_thing_are_joined_and_calls_found_again() {
+        let mut said = Said::default();
+        for event in [
+            Event::Thought("a".into()),
+            Event::Thought("b".into()),
+            Event::Answer("c".into()),
+            call(0, Some("f"), "{"),
+            call(1, Some("g"), "["),
+            call(0, None, "}"),
+        ] {
+            said.push(event);
+        }
+        let expected = [
+            Event::Thought("ab".into()),
+            Event::Answer("c".into()),
+            call(0, Some("f"), "{}"),
+            call(1, Some("g"), "["),
+        ];
+        assert_eq!(said.into_events(), expected);
+    }
+}
