@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::manage::{self, Keys};
-use super::{books, check, health, probe, serve};
+use super::{books, check, health, probe, replay, serve};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
@@ -36,6 +36,8 @@ enum Verb {
     Usage(books::UsageOptions),
     /// Find out by a few cheap calls what a model's upstream really does with budgets, and note it in the catalogue.
     Probe(probe::Options),
+    /// Judge other policies by the decision log: what they would have reached, and whether that can be said at all.
+    Replay(replay::Options),
     /// Ask the configured server whether it is ready; for health checks.
     Health,
 }
@@ -51,6 +53,7 @@ pub fn main() -> ExitCode {
         Verb::Usage(options) => books::usage(config, &options),
         Verb::Keys(verb) => manage::run(verb, config),
         Verb::Probe(options) => probe::probe(config, &options),
+        Verb::Replay(options) => replay::replay(config, &options),
         Verb::Health => health::health(config),
     }
 }

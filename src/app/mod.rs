@@ -13,6 +13,7 @@ mod manage;
 mod models;
 mod probe;
 mod refresh;
+mod replay;
 mod seal;
 mod serve;
 
