@@ -12,6 +12,7 @@ mod flight;
 mod flying;
 mod needs;
 mod observe;
+mod pacing;
 mod receipt;
 mod refusal;
 mod scope;

@@ -10,7 +10,7 @@
 use serde::Serialize;
 
 /// Weights beyond this count as this: what a rare agreement says is bounded.
-pub const WEIGHT_MAX: f64 = 20.0;
+pub(super) const WEIGHT_MAX: f64 = 20.0;
 
 /// Two sided, 95 % of a normal distribution.
 const Z95: f64 = 1.959_963_984_540_054;

@@ -6,9 +6,9 @@ use super::estimate::{Measure, Row, WEIGHT_MAX};
 use super::{Logged, Policy};
 
 /// The least that is concluded from: so many requests must agree, by their effective number.
-pub const EFFECTIVE_MIN: f64 = 200.0;
+const EFFECTIVE_MIN: f64 = 200.0;
 /// The largest share of what the policy would choose that was never tried.
-pub const UNTRIED_MAX: f64 = 0.02;
+const UNTRIED_MAX: f64 = 0.02;
 
 /// Dollars a request: less than this is the rounding of sums, not a gain.
 const GAIN_MIN: f64 = 1e-12;
