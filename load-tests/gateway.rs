@@ -17,7 +17,7 @@ use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::{Play, Scripted};
 use stint::catalog::{self, Catalog, Class, HandOff, Model, Prices, Route, Tariff};
-use stint::gateway::{Gateway, Parts};
+use stint::gateway::{Gateway, Learning, Parts};
 use stint::http::{self, Server, Service};
 use stint::idempotency::Idempotency;
 use stint::ledger::Ledger;
@@ -106,6 +106,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
             models: BTreeMap::from([(model.name.clone(), Arc::new(model))]),
         },
         calibration: estimate::shipped()?,
+        learning: Learning::off(),
     });
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
     Ok(http::api(&Arc::new(Service { settings, keys, gateway, idempotency, metrics, refresh })))

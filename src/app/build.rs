@@ -10,7 +10,7 @@ use axum::Router;
 
 use crate::backend::fleet::Fleet;
 use crate::config::Settings;
-use crate::gateway::{Gateway, Parts};
+use crate::gateway::{Gateway, Learning, Parts};
 use crate::http::{self, Bound, Server, Service};
 use crate::idempotency::{AnswersError, Idempotency};
 use crate::ledger::{Ledger, LedgerError};
@@ -91,14 +91,11 @@ pub struct Running {
 /// When any of them cannot be had; the error says which and why.
 pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let metrics = Arc::new(Metrics::new()?);
-    for model in settings.catalog.models.keys() {
-        // A series that begins when it first rises hides that rise from an alert.
-        metrics.money.overrun.with_label_values(&[model]);
-    }
     let (work, ledger_work) = (Tasks::default(), Tasks::default());
     let database = Database::open(&settings.storage).await?;
     let first = settings.first_key.as_deref().map(first_key::tenant).transpose();
     let keys = directory::open(&settings, first.map_err(BuildError::FirstKey)?, &database).await?;
+    refresh::begin(&metrics, &keys.book().terms());
     let observer = refresh::Watcher {
         metrics: metrics.clone(),
         alerts: Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?,
@@ -115,6 +112,9 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     sweep(&work, &ledger);
     seal::daily(&work, &ledger);
     let engines = Arc::new(engines);
+    // It ends with the ledger, after the last request has landed.
+    let stories = database.stories();
+    let learning = Learning::open(&ledger_work, stories, metrics.clone(), settings.learn.clone()).await;
     let gateway = Gateway::new(Parts {
         settings: settings.gateway.clone(),
         tasks: work.clone(),
@@ -123,6 +123,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         catalog: settings.catalog.clone(),
         fleets,
         calibration: estimate::shipped().map_err(BuildError::Calibration)?,
+        learning,
     });
     let look = (metrics.clone(), declared(&directory), engines.clone());
     let shown = gateway.clone();

@@ -12,6 +12,7 @@ pub(super) fn check(file: Option<&Path>) -> ExitCode {
         Ok(settings) => {
             let models = settings.catalog.models.keys().map(|name| &**name).collect::<Vec<_>>().join(", ");
             say(&format!("the configuration is right; it serves {models} on {}", settings.http.listen));
+            settings.warnings.iter().for_each(|warning| say(&format!("  but {warning}")));
             ExitCode::SUCCESS
         }
         Err(mistakes) => fail(&mistakes),

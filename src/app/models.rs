@@ -81,7 +81,7 @@ fn fleet(
     let mut resilience = settings.resilience;
     let mut targets = Vec::new();
     for deployment in &model.deployments {
-        let backend = made(&model.source.reached(&deployment.client))?;
+        let backend = made(&model.source.reached(deployment))?;
         targets.push(Target { name: deployment.name.clone(), backend });
     }
     if targets.is_empty() {
@@ -117,7 +117,7 @@ pub(super) fn only(
     model: &config::Served,
 ) -> Result<Arc<dyn Backend>, ModelError> {
     let source = match model.deployments.first() {
-        Some(deployment) => model.source.reached(&deployment.client),
+        Some(deployment) => model.source.reached(deployment),
         None => model.source.clone(),
     };
     one(engine, &model.name, &source, &mut Vec::new())

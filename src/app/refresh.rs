@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::ledger::{About, AccountId, Closed, Entry, Ledger, Observer, Warning};
 use crate::metrics::{Metrics, OTHER};
-use crate::units::Money;
+use crate::tenant::{Scope, TenantLimit, Terms};
+use crate::units::{Facet, Holder, Limit, Money};
 
 use super::alerts::Alerts;
 use super::models::Watched;
@@ -41,6 +42,24 @@ impl Observer for Watcher {
 
     fn committed(&self, _: usize, took: Duration) {
         self.metrics.ledger.commit_seconds.observe(took.as_secs_f64());
+    }
+}
+
+/// Begins the counts of warnings for every kind of limit that there is: a limit is a key's where the key's own account has
+/// it, and an account's for all below.
+pub(super) fn begin(metrics: &Metrics, terms: &[Terms]) {
+    for TenantLimit { window, max, scope } in terms.iter().flat_map(|terms| &terms.limits) {
+        let facet = match scope {
+            Scope::All => Facet::Whole,
+            Scope::Model(model) => Facet::Model(model.clone()),
+            Scope::EachUser => Facet::User("".into()),
+            Scope::Tag(tag) => Facet::Tag(tag.clone()),
+        };
+        let limit = Limit { holder: Holder::Key, facet, unit: max.unit(), window: *window };
+        let of_account = Limit { holder: Holder::Account(AccountId::new("any")), ..limit.clone() };
+        for limit in [limit, of_account] {
+            metrics.money.warnings.with_label_values(&[&limit.kind()]);
+        }
     }
 }
 

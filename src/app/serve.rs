@@ -25,6 +25,7 @@ pub(super) fn serve(file: Option<&Path>) -> ExitCode {
         Err(mistakes) => return fail(&mistakes),
     };
     log::start(&settings.log);
+    settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error),

@@ -19,6 +19,10 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Every fault.
+    pub const ALL: [Fault; 5] =
+        [Fault::Caller, Fault::Backend, Fault::Overload, Fault::Credential, Fault::Timeout];
+
     /// The word in logs and metrics.
     pub fn word(self) -> &'static str {
         match self {

@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::catalog::{Class, Conditions};
-use crate::chat::{Embedding, Request, Signed, ToolCallDelta};
+use crate::chat::{Embedding, Origin, Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
 pub use failure::{Failure, Fault, Retry};
@@ -45,6 +45,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// How fast it is now, as measured by itself.
     fn conditions(&self) -> Conditions;
+
+    /// Who can verify what it signs; nothing where it signs nothing.
+    fn origin(&self) -> Option<Origin> {
+        None
+    }
 }
 
 /// One call of a backend.
@@ -58,6 +63,16 @@ pub struct Call {
     pub part: Part,
     /// Fixes the draw, for this choice.
     pub seed: u64,
+    /// True where it may think unseen, where its upstream hides thoughts.
+    pub hidden: bool,
+}
+
+impl Call {
+    /// True where it thinks unseen, as far as its class tells: a native budget is held by upstreams that show their thoughts
+    /// too.
+    pub fn thinks_unseen(&self) -> bool {
+        self.hidden && self.class == Class::Effort
+    }
 }
 
 /// Vectors, as the upstream wrote them: one for each text, in order.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Chance, Difficulty, Tokens};
 
-use super::LogNormal;
+use super::{Held, LogNormal};
 
 /// What kind of work a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -64,17 +64,28 @@ impl ModelDemand {
     /// `p_cut`, the chance of a right answer after a thought that was cut at `t`: `blind + (done − blind)·
     /// r^bend`, where r = t / E[L | L > t] is how much of the thought there was, as far as one can tell.
     pub fn cut(&self, t: f64) -> f64 {
-        let share = t / self.thinking.mean_beyond(t).max(1.0);
-        self.blind.get() + (self.done.get() - self.blind.get()) * share.clamp(0.0, 1.0).powf(self.bend)
+        self.cut_of(t, self.thinking.mean_beyond(t))
+    }
+
+    fn cut_of(&self, t: f64, whole: f64) -> f64 {
+        let share = t / whole.max(1.0);
+        // share^bend, in half the time.
+        let rise = (self.bend * share.clamp(f64::MIN_POSITIVE, 1.0).ln()).exp();
+        self.blind.get() + (self.done.get() - self.blind.get()) * rise
     }
 
     /// The chance of a right answer with a thinking budget of `t`: F(t)·done + (1 − F(t))·cut(t).
     pub fn success(&self, t: Tokens) -> Chance {
+        self.success_held(t, &self.thinking.held(t.as_f64(), self.thinking.mean()))
+    }
+
+    /// The same, where what becomes of the thoughts is known already.
+    pub fn success_held(&self, t: Tokens, held: &Held) -> Chance {
         if t == Tokens::ZERO {
             return self.blind;
         }
-        let finished = self.thinking.finished(t.as_f64());
-        Chance::new(finished * self.done.get() + (1.0 - finished) * self.cut(t.as_f64()))
+        let cut = self.cut_of(t.as_f64(), held.beyond);
+        Chance::new(held.finished * self.done.get() + (1.0 - held.finished) * cut)
     }
 }
 

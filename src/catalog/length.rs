@@ -13,6 +13,17 @@ pub struct LogNormal {
     pub sigma: f64,
 }
 
+/// What becomes of thoughts under a budget.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Held {
+    /// [`LogNormal::finished`].
+    pub finished: f64,
+    /// [`LogNormal::mean_within`].
+    pub within: f64,
+    /// [`LogNormal::mean_beyond`].
+    pub beyond: f64,
+}
+
 /// The standard normal's 90th percentile.
 const Z90: f64 = 1.281_551_565_544_600_4;
 /// The standard normal's 99th percentile.
@@ -81,6 +92,31 @@ impl LogNormal {
         ((self.mu + self.sigma() * ratio).max(t.max(1.0).ln()), self.sigma().powi(2) * shrunk)
     }
 
+    /// All of these at once: they have the dear parts in common. Who asks often gives the `mean`.
+    pub fn held(&self, t: f64, mean: f64) -> Held {
+        if t <= 0.0 {
+            return Held { finished: 0.0, within: 0.0, beyond: mean };
+        }
+        let z = self.z(t);
+        let density = (-z * z / 2.0).exp();
+        let (finished, longer) = both(z, density);
+        // The density at z − sigma: exp(−(z − sigma)²/2) = exp(−z²/2)·t/E[L].
+        let (below, above) = both(z - self.sigma(), density * t / mean);
+        let beyond = if longer < 1e-12 { t } else { (mean * above / longer).max(t) };
+        Held { finished, within: (mean * below + t * longer).min(mean).min(t), beyond }
+    }
+
+    /// The hazard f(t)/(1 − F(t)): the chance that a thought that is not finished after `t` tokens is with the next.
+    pub fn hazard(&self, t: f64) -> f64 {
+        if t <= 0.0 {
+            return 0.0;
+        }
+        let z = self.z(t);
+        // Mills' ratio: far out the normal density is z times what lies beyond it.
+        let rate = if z > 30.0 { z } else { (-z * z / 2.0).exp() / TAU.sqrt() / normal(-z) };
+        rate / (self.sigma() * t)
+    }
+
     fn sigma(&self) -> f64 {
         self.sigma.max(SIGMA_MIN)
     }
@@ -98,8 +134,18 @@ fn normal(z: f64) -> f64 {
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
+/// Φ(z) and 1 − Φ(z), given exp(−z²/2).
+fn both(z: f64, density: f64) -> (f64, f64) {
+    let tail = tail_of(z.abs(), density);
+    if z > 0.0 { (1.0 - tail, tail) } else { (tail, 1.0 - tail) }
+}
+
 /// 1 − Φ(z) for z from 0 on.
 fn upper_tail(z: f64) -> f64 {
+    tail_of(z, (-z * z / 2.0).exp())
+}
+
+fn tail_of(z: f64, density: f64) -> f64 {
     const ABOVE: [f64; 7] = [
         3.526_249_659_989_11e-2,
         0.700_383_064_443_688,
@@ -119,7 +165,6 @@ fn upper_tail(z: f64) -> f64 {
         793.826_512_519_948,
         440.413_735_824_752,
     ];
-    let density = (-z * z / 2.0).exp();
     if z < 7.071_067_811_865_475 {
         return density * polynomial(&ABOVE, z) / polynomial(&BELOW, z);
     }
@@ -206,6 +251,28 @@ mod tests {
             prop_assert!(length.finished(t + more) >= length.finished(t));
             prop_assert!((0.0..=1.0).contains(&length.finished(t)));
             prop_assert!(length.mean_beyond(t) >= t);
+        }
+
+        #[test]
+        fn all_at_once_are_each_by_itself(mu in 0.0..10.0f64, sigma in 0.05..2.0f64, t in 0.0..1e5f64) {
+            let length = LogNormal { mu, sigma };
+            let held = length.held(t, length.mean());
+            let alike = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs() + 1e-12;
+            prop_assert!(alike(held.finished, length.finished(t)));
+            prop_assert!(alike(held.within, length.mean_within(t)));
+            // Far out it is a quotient of two tails that both vanish.
+            prop_assert!((held.beyond / length.mean_beyond(t) - 1.0).abs() < 1e-6 || t > 1e3 * length.p99());
+            prop_assert!(held.within <= t && held.beyond >= t && (0.0..=1.0).contains(&held.finished));
+        }
+
+        #[test]
+        fn the_hazard_is_what_finishes_of_what_is_left(mu in 1.0..8.0f64, sigma in 0.1..2.0f64, z in -2.0..4.0f64) {
+            let length = LogNormal { mu, sigma };
+            let t = (mu + z * sigma).exp();
+            let step = t * 1e-4;
+            let left = |t: f64| normal(-length.z(t));
+            let rate = (left(t) - left(t + step)) / left(t + step / 2.0) / step;
+            prop_assert!((length.hazard(t + step / 2.0) / rate - 1.0).abs() < 1e-3);
         }
     }
 }

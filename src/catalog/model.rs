@@ -26,6 +26,14 @@ pub struct EffortLevel {
     pub usual: Tokens,
 }
 
+/// The words of effort that callers and most upstreams know, the least first.
+pub const EFFORT_WORDS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// Where a word stands among those; nothing for another's own word.
+pub fn effort_rank(word: &str) -> Option<usize> {
+    EFFORT_WORDS.iter().position(|known| *known == word)
+}
+
 /// A model that can be offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {

@@ -1,5 +1,6 @@
 //! Ways to serve a demand, priced.
 
+use std::ops::{Add, Mul};
 use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
@@ -13,6 +14,21 @@ pub struct WorstCase {
     pub money: Money,
     /// In thinking tokens.
     pub thinking: Tokens,
+}
+
+impl Add for WorstCase {
+    type Output = WorstCase;
+    fn add(self, other: WorstCase) -> WorstCase {
+        WorstCase { money: self.money + other.money, thinking: self.thinking + other.thinking }
+    }
+}
+
+/// That of so many answers.
+impl Mul<u32> for WorstCase {
+    type Output = WorstCase;
+    fn mul(self, times: u32) -> WorstCase {
+        WorstCase { money: self.money * times.into(), thinking: self.thinking * times.into() }
+    }
 }
 
 /// One way to serve a demand.

@@ -97,9 +97,21 @@ impl Tariff {
         self.call + under(&self.rates).max(long.unwrap_or(Money::ZERO))
     }
 
+    /// True where reading costs nothing, wherever a prompt is kept and however long it is.
+    pub fn reads_free(&self) -> bool {
+        let free = |rates: &Rates| rates.dearest() == Price::FREE;
+        free(&self.rates) && self.long.as_ref().is_none_or(|(_, rates)| free(rates))
+    }
+
     /// List prices for prompts of that length.
     pub fn list(&self, input: Tokens) -> Prices {
         self.rates(input).list
+    }
+
+    /// What a token costs less that the provider still has in its cache, in dollars; less than nothing where it costs more.
+    pub fn saved_by_cache(&self, input: Tokens) -> f64 {
+        let rates = self.rates(input);
+        rates.list.input.dollars_per_token() - rates.cache_read.dollars_per_token()
     }
 
     fn rates(&self, input: Tokens) -> &Rates {

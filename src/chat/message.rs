@@ -49,12 +49,27 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+/// Where something was signed: a number that is the same for all who can verify one another's signatures. It is made of an
+/// address and a credential, and tells neither.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Origin(pub u32);
+
+/// Who signed something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Maker {
+    /// The model, by the name that callers use.
+    pub model: Arc<str>,
+    /// Where it was asked.
+    pub origin: Origin,
+}
+
 /// A part of a thought that its provider has signed or encrypted, and wants back as it was in the next turn of a
-/// run with tools. It means nothing to any other model, so it is never given to one.
+/// run with tools. It means nothing to any other model, nor to the same one of another organisation, so it is never given to
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signed {
-    /// The model that it came from, by the name that callers use.
-    pub model: Arc<str>,
+    /// Who made it.
+    pub maker: Maker,
     /// What the provider sent, as JSON text, byte for byte.
     pub block: Box<str>,
 }
@@ -93,9 +108,9 @@ impl Message {
         }
     }
 
-    /// What a model signed of this turn's thought.
-    pub fn signed_by<'m>(&'m self, model: &'m str) -> impl Iterator<Item = &'m str> {
-        self.signed.iter().filter(move |signed| &*signed.model == model).map(|signed| &*signed.block)
+    /// What that one signed of this turn's thought.
+    pub fn signed_by(&self, maker: &Maker) -> impl Iterator<Item = &str> {
+        self.signed.iter().filter(move |signed| signed.maker == *maker).map(|signed| &*signed.block)
     }
 
     /// The text parts, joined.

@@ -11,5 +11,5 @@ mod request;
 pub use budget::{Budget, Depth};
 pub use embedding::{Embedding, Inputs};
 pub use event::{Event, Finish, ToolCallDelta};
-pub use message::{Message, Part, Role, Signed, ToolCall};
+pub use message::{Maker, Message, Origin, Part, Role, Signed, ToolCall};
 pub use request::{Form, Request, Sampling, Tool};

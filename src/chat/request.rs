@@ -59,6 +59,8 @@ pub struct Request {
     pub response_format: Option<Value>,
     /// What the caller wants to spend.
     pub budget: Budget,
+    /// True where the answer is sent as it is written.
+    pub streams: bool,
     /// Known members that only some upstreams understand (penalties, `user`, …), passed through.
     pub extra: Map<String, Value>,
 }
@@ -87,6 +89,7 @@ impl Request {
             tool_choice: None,
             response_format: None,
             budget: Budget::default(),
+            streams: false,
             extra: Map::new(),
         }
     }

@@ -70,23 +70,41 @@ pub enum Source {
 }
 
 impl Source {
-    /// The same, reached like that.
+    /// The same, as it is reached and called there.
     #[must_use]
-    pub fn reached(&self, client: &remote::Settings) -> Source {
+    pub fn reached(&self, deployment: &Deployment) -> Source {
         let mut source = self.clone();
-        match &mut source {
-            Source::Embedded(_) | Source::File(..) => {}
-            Source::OpenAi(settings) | Source::Vllm(settings) => settings.client.clone_from(client),
-            Source::LlamaCpp(settings) => settings.client.clone_from(client),
-            Source::Anthropic(settings) => settings.client.clone_from(client),
-            Source::Gemini(settings) => settings.client.clone_from(client),
-            Source::Responses(settings) => settings.client.clone_from(client),
+        if let Some(client) = source.client() {
+            client.clone_from(&deployment.client);
+        }
+        if let Some((model, upstream)) = source.model().zip(deployment.upstream.as_ref()) {
+            model.clone_from(upstream);
         }
         source
     }
-}
 
-impl Source {
+    fn client(&mut self) -> Option<&mut remote::Settings> {
+        match self {
+            Source::Embedded(_) | Source::File(..) => None,
+            Source::OpenAi(settings) | Source::Vllm(settings) => Some(&mut settings.client),
+            Source::LlamaCpp(settings) => Some(&mut settings.client),
+            Source::Anthropic(settings) => Some(&mut settings.client),
+            Source::Gemini(settings) => Some(&mut settings.client),
+            Source::Responses(settings) => Some(&mut settings.client),
+        }
+    }
+
+    /// What its upstream calls the model, where it has to be told.
+    pub(super) fn model(&mut self) -> Option<&mut String> {
+        match self {
+            Source::OpenAi(settings) | Source::Vllm(settings) => Some(&mut settings.model),
+            Source::Anthropic(settings) => Some(&mut settings.model),
+            Source::Gemini(settings) => Some(&mut settings.model),
+            Source::Responses(settings) => Some(&mut settings.model),
+            Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => None,
+        }
+    }
+
     /// How its chat completions are spoken to, where it has some.
     pub(super) fn chat(&mut self) -> Option<&mut openai::Settings> {
         match self {
@@ -120,13 +138,14 @@ pub(super) struct Base {
 }
 
 /// The keys that only some kinds have.
-const OF_SOME: [&str; 11] = [
+const OF_SOME: [&str; 12] = [
     "file",
     "base_url",
     "deployment",
     "metrics_url",
     "api_key_env",
     "api_key_file",
+    "organization",
     "proxy",
     "connect_timeout",
     "first_byte_timeout",
@@ -179,8 +198,10 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
     }
     if kind != Kind::Local {
         base.deployments = deployment::deployments(section, &name, &base.client);
+        deployment::doubt_keyless(section, kind, &base.deployments);
     }
-    let models = model::declared(section, &base, known);
+    let mut models = model::declared(section, &base, known);
+    deployment::name_models(section, &mut models);
     let served = models.iter().map(|declared| declared.served.clone()).collect();
     Some((Backend { name: name.into(), models: served }, models))
 }
@@ -225,6 +246,7 @@ fn client(section: &Section<'_>, kind: Kind) -> remote::Settings {
     let usual = remote::Settings::default();
     let settings = remote::Settings {
         api_key: secret::api_key(section),
+        organization: section.get("organization"),
         proxy: section.get("proxy"),
         connect: time(section, "connect_timeout", usual.connect),
         first_byte: time(section, "first_byte_timeout", usual.first_byte),

@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 
+use reqwest::Url;
+
 use crate::backend::remote;
 
 use super::backend::check_url;
+use super::kind::Kind;
+use super::known::is_host;
 use super::mistake::Wrong;
+use super::model::Declared;
 use super::reader::Section;
 use super::secret;
 
@@ -16,6 +21,8 @@ pub struct Deployment {
     pub name: Arc<str>,
     /// How it is reached.
     pub client: remote::Settings,
+    /// What the model is called there, where that is something else than in other places.
+    pub upstream: Option<String>,
     /// Where it publishes its load.
     pub metrics_url: Option<String>,
 }
@@ -28,7 +35,7 @@ pub(super) fn deployments(backend: &Section<'_>, name: &str, client: &remote::Se
     let sections = backend.sections("deployment");
     if sections.is_empty() {
         let metrics_url = metrics_url(backend);
-        return vec![Deployment { name: name.into(), client: client.clone(), metrics_url }];
+        return vec![Deployment { name: name.into(), client: client.clone(), upstream: None, metrics_url }];
     }
     if backend.has("metrics_url") {
         let remedy = "write it into each [[backend.deployment]]";
@@ -41,10 +48,60 @@ pub(super) fn deployments(backend: &Section<'_>, name: &str, client: &remote::Se
             let what = format!("a second deployment \"{name}\"");
             section.wrong("name", Wrong::new(what, "give each a name of its own"));
         }
-        let metrics_url = metrics_url(section);
-        deployments.push(Deployment { name: name.into(), client: reached(section, client), metrics_url });
+        section.allow(&["upstream", "upstreams"]);
+        let (client, metrics_url) = (reached(section, client), metrics_url(section));
+        deployments.push(Deployment { name: name.into(), client, upstream: None, metrics_url });
     }
     deployments
+}
+
+/// Doubts deployments that have no key at a host where nothing is to be had without one.
+pub(super) fn doubt_keyless(backend: &Section<'_>, kind: Kind, deployments: &[Deployment]) {
+    let says_one = |section: &Section<'_>| CREDENTIAL.iter().any(|key| section.has(key));
+    let Some(host) = kind.wants_key_at().filter(|_| !says_one(backend)) else { return };
+    let own: Vec<Section<'_>> = backend.sections("deployment");
+    own.iter().for_each(Section::ignore);
+    for (place, deployment) in deployments.iter().enumerate() {
+        let section = own.get(place).unwrap_or(backend);
+        let at = Url::parse(&deployment.client.base_url).ok();
+        let is_there = at.is_some_and(|url| is_host(url.host_str(), host));
+        if is_there && !says_one(section) {
+            let remedy = "export the key, and name its variable: api_key_env = \"…\"";
+            section.doubt(
+                "api_key_env",
+                Wrong::new(format!("no key, and {host} answers nobody without one"), remedy),
+            );
+        }
+    }
+}
+
+/// Takes the names that the models of a backend have at each of its deployments.
+pub(super) fn name_models(backend: &Section<'_>, models: &mut [Declared]) {
+    for (place, section) in backend.sections("deployment").iter().enumerate() {
+        section.ignore();
+        let own = section.get::<String>("upstream");
+        if own.is_some() && models.len() != 1 {
+            let remedy = "say it of each, upstreams = { some-model = \"its-name-there\" }";
+            section.wrong("upstream", Wrong::new("which of the models is it?", remedy));
+        }
+        let names = section.section("upstreams").entries::<String>();
+        for (name, _) in &names {
+            if !models.iter().any(|declared| *declared.model.name == **name) {
+                let remedy = "write the name that callers use for one of this backend's models";
+                section.wrong(
+                    "upstreams",
+                    Wrong::new(format!("\"{name}\" is no model of this backend"), remedy),
+                );
+            }
+        }
+        for declared in models.iter_mut() {
+            let stated = names.iter().find(|(name, _)| **name == *declared.model.name);
+            let stated = stated.map(|(_, upstream)| upstream.clone()).or_else(|| own.clone());
+            if let Some(deployment) = declared.served.deployments.get_mut(place) {
+                deployment.upstream = stated;
+            }
+        }
+    }
 }
 
 /// As the backend is, but for what is said here.
@@ -63,6 +120,7 @@ fn reached(section: &Section<'_>, usual: &remote::Settings) -> remote::Settings 
         client.proxy = section.get("proxy");
         check_url(section, "proxy", client.proxy.as_deref());
     }
+    section.set("organization", &mut client.organization);
     client
 }
 

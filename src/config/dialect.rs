@@ -7,6 +7,7 @@ use crate::catalog::{Class, Model};
 
 use super::kind::Kind;
 use super::mistake::Wrong;
+use super::model::Declared;
 use super::reader::Section;
 
 const EFFORTS: [(&str, EffortMember); 3] = [
@@ -115,6 +116,21 @@ pub(super) fn possible(dialect: &Dialect, raw: bool) -> Vec<Class> {
         (Class::Effort, true),
     ];
     has.into_iter().filter(|(_, has)| *has).map(|(class, _)| class).collect()
+}
+
+/// A model that cannot be kept from thinking is not asked for an answer without a thought.
+pub(super) fn fit(section: Option<&Section<'_>>, Declared { served, model, .. }: &mut Declared) {
+    if !model.thinks_always || served.source.chat().is_none() || !model.classes.contains(&Class::Turn) {
+        return;
+    }
+    if let Some(section) = section.filter(|section| section.has("classes")) {
+        let what = "\"turn\" asks for the answer with thinking off, and the model thinks always";
+        section.wrong("classes", Wrong::new(what, "take \"turn\" out, or thinks_always"));
+    }
+    model.classes.retain(|class| *class != Class::Turn);
+    if model.classes.is_empty() {
+        model.classes.push(Class::Effort);
+    }
 }
 
 /// Each way in which the thinking is to be held must be one that the upstream has words for.

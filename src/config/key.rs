@@ -54,18 +54,6 @@ pub(super) fn keys(root: &Section<'_>) -> (Option<PathBuf>, bool) {
     (from_env.or(from_file), keys.or("required", false))
 }
 
-/// What only a key of the configuration can say.
-pub(super) fn check_stored(root: &Section<'_>) {
-    for section in root.sections("key") {
-        section.ignore();
-        let stated = section.get::<String>("priority");
-        if stated.is_some_and(|word| word == Priority::Batch.word()) {
-            let remedy = "declare the key in the configuration, or let its requests say `Priority: u=6`";
-            section.wrong("priority", Wrong::new("not kept in the database", remedy));
-        }
-    }
-}
-
 /// Without keys only this machine may call: on any other address everyone could spend the operator's money.
 pub(super) fn check_open(root: &Section<'_>, listen: SocketAddr, has_keys: bool) {
     if listen.ip().is_loopback() || has_keys {

@@ -90,6 +90,30 @@ impl Kind {
         }
     }
 
+    /// What they can be asked for where the operator says so.
+    pub(super) fn services_most(self) -> &'static [Service] {
+        match self {
+            Kind::Anthropic | Kind::Gemini | Kind::Responses => &[Service::Chat],
+            Kind::Local | Kind::DeepSeek => &[Service::Chat, Service::Completions],
+            _ => &[Service::Chat, Service::Completions, Service::Embeddings],
+        }
+    }
+
+    /// The hosts at which nothing is to be had without a key.
+    pub(super) fn wants_key_at(self) -> Option<&'static str> {
+        match self {
+            Kind::OpenAi | Kind::Responses => Some("api.openai.com"),
+            Kind::DeepSeek => Some("api.deepseek.com"),
+            Kind::DashScope => Some("aliyuncs.com"),
+            Kind::OpenRouter => Some("openrouter.ai"),
+            Kind::Mistral => Some("api.mistral.ai"),
+            Kind::Xai => Some("api.x.ai"),
+            Kind::Anthropic => Some("api.anthropic.com"),
+            Kind::Gemini => Some("generativelanguage.googleapis.com"),
+            Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama | Kind::Local => None,
+        }
+    }
+
     /// What they can do beyond text.
     pub(super) fn capabilities(self) -> &'static [Capability] {
         match self {

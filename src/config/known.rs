@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::backend::Base;
+use super::dialect;
 use super::kind::{KINDS, Kind};
 use super::mistake::{Mistakes, Wrong};
 use super::model::{self, Declared};
@@ -89,6 +90,9 @@ impl<'d> Known<'d> {
             model::apply(&entry.section, &mut model);
         }
         provider::fit(None, &mut model);
+        dialect::fit(None, &mut model);
+        let most = model.kind.services_most();
+        model.model.services.retain(|service| most.contains(service));
         model
     }
 }
@@ -130,7 +134,7 @@ impl<'d> Entry<'d> {
 }
 
 /// Whether an upstream is at that host, or below it.
-fn is_host(at: Option<&str>, host: &str) -> bool {
+pub(super) fn is_host(at: Option<&str>, host: &str) -> bool {
     at.unwrap_or_default().strip_suffix(host).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 

@@ -8,14 +8,17 @@ mod account;
 mod admin;
 mod alerts;
 mod backend;
+mod coherence;
 mod deployment;
 mod dialect;
+mod efforts;
 mod embedded;
 mod engine;
 mod idempotency;
 mod key;
 mod kind;
 mod known;
+mod learn;
 mod mistake;
 mod model;
 mod nearest;
@@ -57,6 +60,8 @@ pub struct Settings {
     pub gateway: gateway::Settings,
     /// What is remembered of requests with an idempotency key.
     pub idempotency: crate::idempotency::Settings,
+    /// What is learned from outcomes, and what is kept of them.
+    pub learn: gateway::LearnSettings,
     /// How the ledger keeps up with its journal.
     pub ledger: crate::ledger::Settings,
     /// Where the ledger's journal is.
@@ -86,6 +91,8 @@ pub struct Settings {
     pub first_key: Option<PathBuf>,
     /// The log.
     pub log: Log,
+    /// What is right and hardly meant, each with its remedy.
+    pub warnings: Vec<Mistake>,
 }
 
 /// Reads the settings: from `file`, else from the file that `STINT_CONFIG` names, else from defaults alone.
@@ -126,7 +133,9 @@ fn load_with(
             (Some(settings), known::mistaken(&files, documents))
         }
     };
-    let settings = finished(document, source, settings)?;
+    let mut warnings = document.warnings.take();
+    warnings.sort_by_key(|warning| warning.line.unwrap_or(usize::MAX));
+    let settings = Settings { warnings, ..finished(document, source, settings)? };
     mistaken.map_or(Ok(settings), Err)
 }
 
@@ -138,7 +147,6 @@ pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mis
         let root = document.root(&table);
         let mut accounts = account::Accounts::read(&root, catalog);
         let tenants = key::tenants(&root, &mut accounts, catalog, None);
-        key::check_stored(&root);
         Declared { tenants, terms: accounts.into_terms() }
     });
     finished(document, source.to_owned(), declared)
@@ -168,6 +176,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         root.wrong("engine", Wrong::new("no model to serve", remedy));
     }
     let models = model::catalog(root.document(), declared.iter().flat_map(|(_, models)| models));
+    coherence::warn_of_unpriced(root, &models);
     let (storage, ledger) = storage::storage(root);
     let routes = route::routes(root, &models);
     let catalog = Catalog { models, routes };
@@ -183,6 +192,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         http,
         idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
         gateway,
+        learn: learn::learn(root, &storage),
         ledger,
         storage,
         engine,
@@ -197,6 +207,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         admin,
         first_key,
         log: server::log(root),
+        warnings: Vec::new(),
     }
 }
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
-use crate::catalog::{Capability, Class, EffortLevel, HandOff, Model, Service};
+use crate::catalog::{Capability, Class, HandOff, Model, Service};
 use crate::prompt::calls::Syntax;
 use crate::units::Tokens;
 
 use super::backend::{Base, Manner, Served, Source};
+use super::coherence;
 use super::dialect;
+use super::efforts;
 use super::kind::Kind;
 use super::known::Known;
 use super::mistake::Wrong;
@@ -184,17 +186,14 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     let upstream = section.get::<String>("upstream");
     let mut declared = known.tell(usual(called, base, line), base, upstream.as_deref().unwrap_or(called));
     let upstream = upstream.unwrap_or_else(|| called.to_owned());
-    match &mut declared.served.source {
-        Source::OpenAi(settings) | Source::Vllm(settings) => settings.model.clone_from(&upstream),
-        Source::Anthropic(settings) => settings.model.clone_from(&upstream),
-        Source::Gemini(settings) => settings.model.clone_from(&upstream),
-        Source::Responses(settings) => settings.model.clone_from(&upstream),
-        Source::Embedded(_) | Source::File(..) | Source::LlamaCpp(_) => {}
+    if let Some(model) = declared.served.source.model() {
+        model.clone_from(&upstream);
     }
     declared.served.upstream = upstream;
     apply(section, &mut declared);
     provider::fit(Some(section), &mut declared);
-    check(section, &declared.model);
+    dialect::fit(Some(section), &mut declared);
+    coherence::check(section, &declared);
     if let Some(settings) = declared.served.source.chat() {
         declared.served.possible = dialect::possible(&settings.dialect, base.kind == Kind::Vllm);
         dialect::check(section, &declared.model, &declared.served.possible);
@@ -253,7 +252,7 @@ fn of_its_source(section: &Section<'_>, Declared { kind, served, model, .. }: &m
         }
         Source::OpenAi(settings) | Source::Vllm(settings) => {
             if section.has("efforts") {
-                model.efforts = efforts(section);
+                model.efforts = efforts::levels(section);
             }
             dialect::apply(section, settings);
             if *kind == Kind::Vllm {
@@ -337,48 +336,4 @@ fn reserve(classes: &[Class], hand_off: &str, turn: &str) -> Tokens {
         Class::Turn => turn.len() + 16,
     };
     Tokens(classes.iter().map(bytes).max().unwrap_or(0) as u64)
-}
-
-pub(super) fn efforts(section: &Section<'_>) -> Vec<EffortLevel> {
-    let levels = section.sections("efforts").into_iter().filter_map(|level| {
-        let word = level.need::<String>("word", "write what the upstream calls it, like \"low\"");
-        let usual = level.need::<Tokens>("usual", "write how many tokens it usually thinks at it, like 300");
-        Some(EffortLevel { word: word?, usual: usual? })
-    });
-    let levels: Vec<EffortLevel> = levels.collect();
-    if !levels.is_sorted_by(|lower, higher| lower.usual < higher.usual) {
-        section.wrong(
-            "efforts",
-            Wrong::new("not in order", "write the lowest first, each with more tokens than the last"),
-        );
-    }
-    levels
-}
-
-fn check(section: &Section<'_>, model: &Model) {
-    let needed = model.thinking_max.max(Tokens(1)) + model.hand_off.overhead + model.solution_default;
-    if needed >= model.context {
-        let what = format!("{} tokens leave no room for a prompt", model.context);
-        let remedy = format!(
-            "thought, hand-off and answer take {needed}: raise it, or lower thinking_max or solution_default"
-        );
-        section.wrong("context", Wrong::new(what, remedy));
-    }
-    if model.thinking_min > model.thinking_max && model.thinking_max > Tokens::ZERO {
-        let what = format!("{} is more than thinking_max", model.thinking_min);
-        section.wrong("thinking_min", Wrong::new(what, format!("write at most {}", model.thinking_max)));
-    }
-    let too_long =
-        |level: &&EffortLevel| level.usual > model.thinking_max && model.thinking_max > Tokens::ZERO;
-    if let Some(level) = model.efforts.iter().find(too_long) {
-        let what = format!("\"{}\" usually thinks more than thinking_max", level.word);
-        section.wrong(
-            "efforts",
-            Wrong::new(what, format!("{} is the most; lower it or raise that", model.thinking_max)),
-        );
-    }
-    if !model.efforts.is_empty() && model.thinking_max == Tokens::ZERO {
-        let remedy = "write the most that it can think, in tokens";
-        section.wrong("thinking_max", Wrong::new("missing for a model with efforts", remedy));
-    }
 }

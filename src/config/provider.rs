@@ -5,9 +5,10 @@ use crate::catalog::{Class, HandOff, Model};
 use crate::units::Tokens;
 
 use super::backend::{Base, Source};
+use super::efforts;
 use super::kind::Kind;
 use super::mistake::Wrong;
-use super::model::{Declared, efforts};
+use super::model::Declared;
 use super::reader::Section;
 
 /// What is set aside for what a template puts around a thought that is not handed over.
@@ -159,7 +160,7 @@ fn turn_to(section: &Section<'_>, model: &mut Model, classes: Vec<Class>, least:
 
 fn take_efforts(section: &Section<'_>, model: &mut Model) {
     if section.has("efforts") {
-        model.efforts = efforts(section);
+        model.efforts = efforts::levels(section);
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Document<'d> {
     pub(super) secrets: Secrets,
     /// Found so far.
     pub(super) mistakes: RefCell<Vec<Mistake>>,
+    /// What is no mistake, and hardly meant.
+    pub(super) warnings: RefCell<Vec<Mistake>>,
     /// Where the lines end, once one was asked for: every section asks.
     pub(super) ends: OnceCell<Vec<usize>>,
 }
@@ -55,7 +57,15 @@ impl<'d> Document<'d> {
         env: &'d dyn Fn(&str) -> Option<String>,
         secrets: Secrets,
     ) -> Document<'d> {
-        Document { text, folder, env, secrets, mistakes: RefCell::default(), ends: OnceCell::new() }
+        Document {
+            text,
+            folder,
+            env,
+            secrets,
+            mistakes: RefCell::default(),
+            warnings: RefCell::default(),
+            ends: OnceCell::new(),
+        }
     }
 
     /// The document's top level.
@@ -247,6 +257,13 @@ impl<'d> Section<'d> {
     /// Notes what is wrong with the section as a whole.
     pub(super) fn wrong_here(&self, wrong: Wrong) {
         self.document.add(self.line, self.path.clone(), wrong);
+    }
+
+    /// Notes what is hardly meant with a key's value, or with its absence.
+    pub(super) fn doubt(&self, key: &str, wrong: Wrong) {
+        let Wrong { what, remedy } = wrong;
+        let doubt = Mistake { line: self.line_of(key), key: self.key(key), what, remedy };
+        self.document.warnings.borrow_mut().push(doubt);
     }
 
     fn entry(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {

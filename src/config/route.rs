@@ -44,6 +44,8 @@ fn route(section: &Section<'_>, name: &str, models: &Models) -> Route {
         success_floor: section.within("success_floor", 0.0..=1.0).map_or(usual.success_floor, Chance::new),
         worth: section.or("worth", usual.worth),
         second: section.or("second", usual.second),
+        explore: section.within("explore", 0.0..=1.0).map_or(usual.explore, Chance::new),
+        uncapped: section.within("uncapped", 0.0..=1.0).map_or(usual.uncapped, Chance::new),
         ..usual
     }
 }

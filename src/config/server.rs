@@ -1,11 +1,10 @@
 //! The sections about the server itself: `[server]`, `[gateway]`, `[thinking]`, `[log]`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::units::Effort;
 use crate::{gateway, http};
 
+use super::efforts;
 use super::mistake::Wrong;
 use super::reader::Section;
 use super::value::{Bytes, address};
@@ -27,17 +26,6 @@ pub enum LogFormat {
     /// For machines: one JSON object a line.
     Json,
 }
-
-/// What the words of `reasoning_effort` mean where nothing else is said.
-const EFFORTS: [(&str, f64); 7] = [
-    ("none", 0.0),
-    ("minimal", 0.1),
-    ("low", 0.25),
-    ("medium", 0.5),
-    ("high", 1.0),
-    ("xhigh", 2.0),
-    ("max", 2.0),
-];
 
 /// The shortest and the longest time that any deadline may be.
 const DEADLINES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(24 * 3600));
@@ -63,7 +51,7 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
         drain: seconds(&server, "drain", 30),
         heartbeat: seconds(&server, "heartbeat", 15),
         mirror_reasoning: server.or("mirror_reasoning", false),
-        efforts: efforts(&root.section("thinking").section("efforts")),
+        efforts: efforts::table(&root.section("thinking").section("efforts")),
     };
     if settings.metrics_listen == Some(settings.listen) && settings.listen.port() != 0 {
         let remedy = "give it a port of its own, or leave it out to serve both on one";
@@ -129,21 +117,4 @@ fn filter(text: &str) -> Result<(), Wrong> {
     parsed.map(drop).map_err(|error| {
         Wrong::new(error.to_string(), "write it like \"info\" or \"info,stint::execute=debug\"")
     })
-}
-
-/// The standard words, with the operator's on top.
-fn efforts(section: &Section<'_>) -> BTreeMap<String, Effort> {
-    let mut table: BTreeMap<String, Effort> = EFFORTS
-        .into_iter()
-        .filter_map(|(word, share)| Some((word.to_owned(), Effort::try_from(share).ok()?)))
-        .collect();
-    for (word, share) in section.entries::<f64>() {
-        match Effort::try_from(share) {
-            Ok(effort) => drop(table.insert(word, effort)),
-            Err(error) => {
-                section.wrong(&word, Wrong::new(error.to_string(), "1 is what the model usually thinks"));
-            }
-        }
-    }
-    table
 }

@@ -2,6 +2,7 @@
 
 mod keys;
 mod kinds;
+mod learn;
 mod resilience;
 
 use std::io::Write;

@@ -37,6 +37,12 @@ impl FromValue for String {
     }
 }
 
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: &DeValue<'_>) -> Result<Option<T>, Wrong> {
+        T::from_value(value).map(Some)
+    }
+}
+
 impl FromValue for bool {
     fn from_value(value: &DeValue<'_>) -> Result<bool, Wrong> {
         value.as_bool().ok_or_else(|| kind(value, "a yes or no", "write true or false, without quotes"))

@@ -35,7 +35,19 @@ struct Running {
     injected: Tokens,
     discarded: Tokens,
     thought_characters: u64,
+    /// Bytes of thought that came after the last usage.
+    thought_untold: u64,
     answer_characters: u64,
+    /// Of what came after the caller's stop text.
+    dropped_characters: u64,
+}
+
+/// What a part wrote.
+struct Split {
+    thinking: Tokens,
+    solution: Tokens,
+    /// What came after the caller's stop text.
+    dropped: Tokens,
 }
 
 /// To which side an unsure count errs.
@@ -93,6 +105,7 @@ impl Account {
         if let Some(part) = &mut self.running {
             part.thinking += tokens;
             part.thought_characters += characters(text);
+            part.thought_untold += u64::try_from(text.len()).unwrap_or(u64::MAX);
         }
     }
 
@@ -127,9 +140,43 @@ impl Account {
         }
     }
 
+    /// Written after the caller's stop text, billed, and not delivered.
+    pub(super) fn dropped(&mut self, text: &str, tokens: Tokens) {
+        if tokens > Tokens::ZERO {
+            return self.discarded(text, tokens);
+        }
+        if let Some(part) = &mut self.running {
+            part.dropped_characters += characters(text);
+        }
+    }
+
+    /// True where the running part may think unseen.
+    pub(super) fn is_hidden(&self) -> bool {
+        self.running.as_ref().is_some_and(|part| part.hidden.is_some())
+    }
+
+    /// True where the running part may think unseen and nothing has told of that yet.
+    pub(super) fn is_untold(&self) -> bool {
+        self.running.as_ref().is_some_and(|part| {
+            let counted = part.thinking + part.solution > Tokens::ZERO;
+            part.hidden.is_some() && !counted && part.thought_characters == 0 && part.told_usage().is_none()
+        })
+    }
+
+    /// True where the running part has surely written more than it was allowed.
+    pub(super) fn is_beyond_limit(&self) -> bool {
+        self.running.as_ref().is_some_and(|part| {
+            let written = part.answer_characters + part.dropped_characters;
+            part.hidden.is_some_and(|limit| reckon_by(written, CHARACTERS_PER_TOKEN_MOST) > limit)
+        })
+    }
+
     pub(super) fn usage(&mut self, usage: Usage) {
         if let Some(part) = &mut self.running {
             part.usage = Some(usage);
+            if usage.completion > Tokens::ZERO {
+                part.thought_untold = 0;
+            }
         }
     }
 
@@ -153,6 +200,23 @@ impl Account {
             Lean::Late => CHARACTERS_PER_TOKEN_MOST,
         };
         reckon_by(part.thought_characters + characters(text), per_token)
+    }
+
+    /// The most tokens that the running part's thought can have: as they were counted, else what the upstream said of them
+    /// last and a token for each byte since.
+    pub(super) fn thought_most(&self) -> Tokens {
+        let Some(part) = &self.running else { return Tokens::ZERO };
+        if part.thinking > Tokens::ZERO {
+            return part.thinking;
+        }
+        let told = part.usage.and_then(|usage| part.told(&usage));
+        told.unwrap_or_default() + Tokens(part.thought_untold)
+    }
+
+    /// How much shorter the running part's prompt was than was set aside for it.
+    pub(super) fn prompt_spare(&self) -> Tokens {
+        let told = self.running.as_ref().and_then(|part| part.usage).map(|usage| usage.prompt);
+        told.filter(|told| *told > Tokens::ZERO).map_or(Tokens::ZERO, |told| self.prompt.saturating_sub(told))
     }
 
     /// Solution tokens so far, also where only the upstream's usage tells of them.
@@ -182,10 +246,11 @@ impl Account {
         } else {
             self.spent.prompt = prompt;
         }
-        let (thinking, solution) = self.split(&part, close);
-        self.spent.calls.push(part.billed(prompt, thinking + solution));
+        let Split { thinking, solution, dropped } = self.split(&part, close);
+        self.spent.calls.push(part.billed(prompt, thinking + solution + dropped));
         self.spent.thinking += thinking;
         self.spent.solution += solution;
+        self.spent.other += dropped;
         self.spent.overhead += part.overhead;
         self.spent.injected += part.injected;
     }
@@ -200,9 +265,9 @@ impl Account {
     /// A part's thinking and solution tokens: its own count where its tokens were seen, else the upstream's
     /// total, shared by the characters that were seen, else those characters alone. A hidden thought that was
     /// broken off is taken for as long as it could be: the upstream bills it, whoever hung up.
-    fn split(&mut self, part: &Running, close: Close) -> (Tokens, Tokens) {
+    fn split(&mut self, part: &Running, close: Close) -> Split {
         if part.thinking + part.solution > Tokens::ZERO {
-            return (part.thinking, part.solution);
+            return Split { thinking: part.thinking, solution: part.solution, dropped: Tokens::ZERO };
         }
         // Of what broke off, the upstream bills what was still on its way too: rather too much is booked.
         let per_token = match close {
@@ -210,28 +275,40 @@ impl Account {
             Close::BrokenOff => CHARACTERS_PER_TOKEN_LEAST,
         };
         let reckoned = |characters| reckon_by(characters, per_token);
-        let (thought, answer) = (reckoned(part.thought_characters), reckoned(part.answer_characters));
-        // A usage that knows only the prompt yet says nothing of what was written.
-        let Some(usage) = part.usage.filter(|usage| usage.completion > Tokens::ZERO) else {
+        let (thought, solution) = (reckoned(part.thought_characters), reckoned(part.answer_characters));
+        let dropped = reckoned(part.dropped_characters);
+        let Some(usage) = part.told_usage() else {
             self.spent.estimated = true;
-            return match part.hidden {
+            let thinking = match part.hidden {
                 Some(limit) if close == Close::BrokenOff && part.thought_characters == 0 => {
-                    (limit.saturating_sub(answer), answer)
+                    limit.saturating_sub(solution + dropped)
                 }
-                _ => (thought, answer),
+                _ => thought,
             };
+            return Split { thinking, solution, dropped };
         };
         let thinking = usage.thinking.unwrap_or_else(|| {
             self.spent.estimated |= thought > Tokens::ZERO;
-            let share = thought.as_f64() / (thought + answer).as_f64().max(1.0);
-            Tokens::round(usage.completion.as_f64() * share)
+            share(usage.completion, thought, solution + dropped)
         });
         let counted = usage.completion.saturating_sub(part.overhead.saturating_sub(part.injected));
-        (thinking.min(counted), counted.saturating_sub(thinking))
+        let answered = counted.saturating_sub(thinking);
+        let dropped = share(answered, dropped, solution);
+        Split { thinking: thinking.min(counted), solution: answered.saturating_sub(dropped), dropped }
     }
 }
 
+/// What falls to `one` of so many tokens that it shares with `other`.
+fn share(tokens: Tokens, one: Tokens, other: Tokens) -> Tokens {
+    Tokens::round(tokens.as_f64() * one.as_f64() / (one + other).as_f64().max(1.0))
+}
+
 impl Running {
+    /// The upstream's count, where it says what was written: at first it may know only the prompt.
+    fn told_usage(&self) -> Option<Usage> {
+        self.usage.filter(|usage| usage.completion > Tokens::ZERO)
+    }
+
     /// What a usage in the middle says of the thought: all of it, while no answer has come.
     fn told(&self, usage: &Usage) -> Option<Tokens> {
         let thinks = self.answer_characters == 0 && usage.completion > Tokens::ZERO;

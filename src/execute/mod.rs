@@ -8,6 +8,7 @@ mod heard;
 mod leak;
 mod meter;
 mod phases;
+mod quote;
 mod run;
 
 pub use heard::{Heard, HeardCall};

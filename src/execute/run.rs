@@ -106,7 +106,7 @@ pub async fn run<T: From<Indexed>>(
         match run_part(job, part, progress, events).await? {
             Next::Part(next) => part = next,
             Next::Over(finish) => return Ok(finish),
-            Next::Piece => return Err(truncated()),
+            Next::Piece | Next::Drain => return Err(truncated()),
         }
     }
 }
@@ -117,9 +117,14 @@ enum Next {
     Piece,
     /// Another part.
     Part(Part),
+    /// What still comes of this part is only counted.
+    Drain,
     /// The end of the choice.
     Over(Finish),
 }
+
+/// How long an upstream is heard out whose answer is over for the caller: the end of the answer waits for it.
+const DRAIN: Duration = Duration::from_secs(10);
 
 /// Runs one part until the machine wants another one or is done.
 async fn run_part<T: From<Indexed>>(
@@ -129,7 +134,8 @@ async fn run_part<T: From<Indexed>>(
     events: &mpsc::Sender<T>,
 ) -> Result<Next, Halt> {
     let class = progress.phases.class();
-    let call = Call { request: job.request.clone(), class, part, seed: job.seed };
+    let hidden = progress.phases.is_hidden();
+    let call = Call { request: job.request.clone(), class, part, seed: job.seed, hidden };
     let began = in_time(job, progress, job.backend.generate(call)).await;
     progress.meter.hear();
     let mut generation = match began {
@@ -150,6 +156,7 @@ async fn run_part<T: From<Indexed>>(
         progress.measure();
         match follow(job, step, progress, events).await? {
             Next::Piece => {}
+            Next::Drain => return Ok(Next::Over(drain(job, generation, progress).await)),
             next => return Ok(next),
         }
     }
@@ -179,6 +186,7 @@ async fn follow<T: From<Indexed>>(
     let (shown, next) = match step {
         Step::Quiet => (None, Next::Piece),
         Step::Show(event) => (Some(event), Next::Piece),
+        Step::Drain(last) => (last, Next::Drain),
         Step::Call(part) => (None, Next::Part(part)),
         Step::Finish(last, finish) => (last, Next::Over(finish)),
     };
@@ -189,6 +197,21 @@ async fn follow<T: From<Indexed>>(
         sent.map_err(|_| Halt::HungUp)?.map_err(|_| Halt::HungUp)?;
     }
     Ok(next)
+}
+
+/// Hears an upstream out, so far as its limit and the time go. What goes wrong now no longer concerns the caller.
+async fn drain(job: &Job, mut generation: Generation, progress: &mut Progress) -> Finish {
+    let until = job.deadline.min(Instant::now() + DRAIN);
+    let rest = async {
+        while let Some(Ok(piece)) = generation.next().await {
+            if progress.phases.drain(piece) {
+                break;
+            }
+            progress.measure();
+        }
+    };
+    let _ = tokio::time::timeout_at(until, rest).await;
+    progress.phases.leave()
 }
 
 async fn next(generation: &mut Generation) -> Result<Piece, Halt> {

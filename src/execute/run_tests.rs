@@ -10,6 +10,24 @@ fn request() -> Arc<Request> {
     Arc::new(Request::new("m", vec![Message::text(Role::User, "What is 1+2?")]))
 }
 
+/// Budgets without anything particular about them.
+fn terms(class: Class) -> Terms {
+    Terms {
+        class,
+        resume: (class != Class::Effort).then_some(class),
+        thinking: Tokens(2000),
+        solution: Tokens(100),
+        overhead: Tokens(5),
+        effort: None,
+        rescue: false,
+        effort_least: None,
+        prompt: Tokens(10),
+        reads_free: false,
+        stop: Vec::new(),
+        form: crate::chat::Form::Chat,
+    }
+}
+
 /// Runs a model that thinks for 5 s, a token every 5 ms, with a second to do it in, and answers with as many
 /// tokens as said.
 async fn run_within_a_second(
@@ -22,19 +40,7 @@ async fn run_within_a_second(
     let backend = Arc::new(Scripted::always(play));
     let deadline = Instant::now() + Duration::from_secs(1);
     let job = Job { backend, request: request(), index: 0, seed: 0, deadline, cut_before };
-    let mut progress = Progress::new(Terms {
-        class,
-        resume: (class != Class::Effort).then_some(class),
-        thinking: Tokens(2000),
-        solution: Tokens(100),
-        overhead: Tokens(5),
-        effort: None,
-        rescue: false,
-        effort_least: None,
-        prompt: Tokens(10),
-        stop: Vec::new(),
-        form: crate::chat::Form::Chat,
-    });
+    let mut progress = Progress::new(terms(class));
     let (events, mut seen) = mpsc::channel::<Indexed>(4096);
     let finish = run(&job, &mut progress, &events).await.unwrap();
     assert!(Instant::now() <= deadline + Duration::from_millis(5));
@@ -64,4 +70,39 @@ async fn a_deadline_in_the_answer_ends_it_as_length() {
 async fn without_a_stated_deadline_the_last_resort_is_the_end() {
     let (finish, progress) = run_within_a_second(Class::Inline, 20, None).await;
     assert_eq!((finish, progress.phases.spent().solution), (Finish::Length, Tokens::ZERO));
+}
+
+/// Runs a model that hides a thought of 50 tokens, and goes on for so many words after its stop text, a word every 100 ms.
+async fn run_past_a_stop_text(words: usize) -> (Duration, Finish, Progress) {
+    let answer = format!("one two STOP {}", "more ".repeat(words));
+    let play = Play::new().thinks(50).hides_thoughts().answers(&answer).pauses(Duration::from_millis(100));
+    let backend = Arc::new(Scripted::always(play));
+    let deadline = Instant::now() + Duration::from_secs(600);
+    let job = Job { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
+    let stop = vec!["STOP".to_owned()];
+    let mut progress = Progress::new(Terms { rescue: true, stop, ..terms(Class::Effort) });
+    let (events, mut seen) = mpsc::channel::<Indexed>(4096);
+    let began = Instant::now();
+    let finish = run(&job, &mut progress, &events).await.unwrap();
+    let took = began.elapsed();
+    seen.close();
+    let mut said = String::new();
+    while let Ok((_, event)) = seen.try_recv() {
+        if let Event::Answer(text) = event {
+            said += &text;
+        }
+    }
+    assert_eq!(said, "one two ");
+    (took, finish, progress)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_is_heard_out_after_a_stop_text_but_not_for_ever() {
+    let (_, finish, progress) = run_past_a_stop_text(20).await;
+    let spent = progress.phases.spent();
+    assert_eq!((finish, spent.thinking, spent.output()), (Finish::Stop, Tokens(50), Tokens(50 + 24)));
+    let (took, finish, progress) = run_past_a_stop_text(1000).await;
+    assert!((10..12).contains(&took.as_secs()), "{took:?}");
+    let most = Tokens(2000 + 100 + 5);
+    assert_eq!((finish, progress.phases.spent().output()), (Finish::Stop, most), "the rest is not known");
 }

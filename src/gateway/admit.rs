@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
-use crate::backend::fleet::{Beginning, Fleet};
-use crate::catalog::{Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route};
+use crate::backend::fleet::{Beginning, Fleet, Party};
+use crate::catalog::{Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route, Stakes};
 use crate::chat::Request;
 use crate::estimate;
 use crate::idempotency::Ticket;
@@ -19,10 +19,11 @@ use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
 use crate::tenant::{Access, Tenant};
-use crate::units::{AccountId, Limit, RequestId, Timestamp, Tokens};
+use crate::units::{AccountId, Limit, RequestId, Timestamp, Tokens, mixed};
 
 use super::demotions::Demotions;
 use super::flying::Flying;
+use super::learning::{Asked, Grounds, Learning};
 use super::{Flight, Refusal, Settings, about, needs, scope};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
@@ -50,8 +51,10 @@ pub struct Parts {
     pub catalog: Catalog,
     /// Who serves each model; a fleet for every model of the catalogue.
     pub fleets: BTreeMap<Arc<str>, Arc<Fleet>>,
-    /// What has been learned about lengths and success.
+    /// What was learned about lengths and success before.
     pub calibration: Calibration,
+    /// What is learned from outcomes.
+    pub learning: Learning,
 }
 
 impl std::fmt::Debug for Parts {
@@ -64,6 +67,8 @@ impl std::fmt::Debug for Parts {
 struct Considered {
     request: Arc<Request>,
     route: Route,
+    /// What the prior predicts, and what is believed by all that was learned since.
+    prior: Demand,
     demand: Demand,
     market: Market,
     models: Vec<Arc<Model>>,
@@ -72,6 +77,7 @@ struct Considered {
 impl Gateway {
     /// A gateway of these parts.
     pub fn new(parts: Parts) -> Gateway {
+        parts.catalog.models.keys().for_each(|model| parts.metrics.begin_model(model));
         let places = Arc::new(Semaphore::new(parts.settings.flights_max));
         Gateway { parts: Arc::new(parts), demotions: Arc::default(), places }
     }
@@ -79,6 +85,11 @@ impl Gateway {
     /// All models and routes.
     pub fn catalog(&self) -> &Catalog {
         &self.parts.catalog
+    }
+
+    /// What is learned, and what is remembered of requests.
+    pub fn learning(&self) -> &Learning {
+        &self.parts.learning
     }
 
     /// The models and routes that a caller may name.
@@ -165,6 +176,7 @@ impl Gateway {
         let (events, reports) = mpsc::channel(self.parts.settings.events_max);
         let (model, reserved) = (plan.best.model.clone(), plan.best.worst.money);
         let choices = considered.request.choices;
+        let grounds = considered.grounds(&tenant.account);
         let deadline = arrived + self.time(&considered.request);
         let flying = Flying {
             parts: self.parts.clone(),
@@ -173,11 +185,13 @@ impl Gateway {
             id,
             ticket,
             beginning: Beginning::of(&considered.request),
+            party: Party::of(&tenant.account),
             priority: tenant.priority,
             request: considered.request,
             demand: considered.demand,
             market: considered.market,
             plan,
+            grounds,
             arrived,
             deadline,
         };
@@ -216,8 +230,10 @@ impl Gateway {
             prompts.insert(model.name.clone(), fleet.prompt_tokens(&request));
             market.models.insert(model.name.clone(), fleet.conditions());
         }
-        let demand = estimate::estimate(&request, &prompts, &self.parts.calibration);
-        Ok(Considered { request: Arc::new(request), route, demand, market, models })
+        let prior = estimate::estimate(&request, &prompts, &self.parts.calibration);
+        let mut demand = prior.clone();
+        self.parts.learning.adjust(&mut demand);
+        Ok(Considered { request: Arc::new(request), route, prior, demand, market, models })
     }
 
     /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
@@ -256,9 +272,9 @@ impl Gateway {
             budget: &on.request.budget,
             needs: &needs::of(&on.request),
             choices: on.request.choices,
-            streams: false,
+            streams: on.request.streams,
             sticky: None,
-            explore: None,
+            explore: on.explore(id),
         })
         .map_err(|refusal| self.explained(refusal, &on.models))?;
         let offer = &plan.best;
@@ -277,12 +293,15 @@ impl Gateway {
         Ok((plan, reservation))
     }
 
-    /// Where no model can be asked because all are left alone, until when that is so.
+    /// Where no model can be asked because all are left alone, until when that is so; where there was but one, which.
     fn explained(&self, refusal: plan::Refusal, models: &[Arc<Model>]) -> Refusal {
         let fleets = models.iter().filter_map(|model| self.parts.fleets.get(&model.name));
         match (&refusal, fleets.filter_map(|fleet| fleet.rest()).min()) {
             (plan::Refusal::Unhealthy, Some(retry_after)) => Refusal::Resting { retry_after },
-            _ => refusal.into(),
+            _ => match models {
+                [only] => refusal.of_model(&only.name).into(),
+                _ => refusal.into(),
+            },
         }
     }
 
@@ -313,6 +332,28 @@ impl Gateway {
         let known = catalog.routes.get_key_value(name).map(|(name, _)| name);
         let known = known.or_else(|| catalog.models.get_key_value(name).map(|(name, _)| name));
         known.cloned().unwrap_or_else(|| OTHER.into())
+    }
+}
+
+impl Considered {
+    /// What the decision rests on, for its story.
+    fn grounds(&self, account: &AccountId) -> Grounds {
+        let (at, budget) = (Timestamp::now(), &self.request.budget);
+        let stakes = Stakes {
+            worth: self.route.worth.as_dollars() * self.market.worth_factor,
+            second: self.route.second.as_dollars(),
+            shadow_price: self.market.shadow_price,
+            preference: budget.preference,
+        };
+        let asked = Asked::of(account, &self.request, at);
+        Grounds::new(account.clone(), at, self.prior.clone(), stakes, asked)
+    }
+
+    /// The draw of a request on a route that explores, or leaves some thoughts uncapped.
+    fn explore(&self, id: RequestId) -> Option<plan::Explore> {
+        let Route { explore: floor, uncapped, .. } = &self.route;
+        let draws = floor.get() > 0.0 || uncapped.get() > 0.0;
+        draws.then(|| plan::Explore { seed: mixed(id.seed()), floor: *floor })
     }
 }
 

@@ -19,12 +19,17 @@ use super::Report;
 use super::books::Books;
 use super::flying::{Flying, Landing};
 
+/// What stands for the target where there was no place on any.
+const NO_TARGET: &str = "none";
+
 /// The attempts at a plan: which offer is at hand, and what was tried of it.
 pub(super) struct Attempts<'p> {
     pub(super) offer: &'p Offer,
     left: std::slice::Iter<'p, Offer>,
     tried: u32,
     been: Vec<usize>,
+    /// The target of the last attempt.
+    target: Option<Arc<str>>,
 }
 
 /// An attempt that can be made: on these places, or the reason that there are none.
@@ -33,7 +38,7 @@ pub(super) type Boarded = Result<Seat, Landing>;
 impl<'p> Attempts<'p> {
     pub(super) fn at(flying: &'p Flying) -> Attempts<'p> {
         let (offer, left) = (&flying.plan.best, flying.plan.fallbacks.iter());
-        Attempts { offer, left, tried: 0, been: Vec::new() }
+        Attempts { offer, left, tried: 0, been: Vec::new(), target: None }
     }
 
     fn turn_to(&mut self, offer: &'p Offer) {
@@ -42,8 +47,14 @@ impl<'p> Attempts<'p> {
         self.been.clear();
     }
 
+    /// The target of the last attempt, for the log; there may have been no place on any.
+    fn target(&self) -> Arc<str> {
+        self.target.clone().unwrap_or_else(|| NO_TARGET.into())
+    }
+
     fn sets_out(&mut self, seat: &Seat) {
         self.tried += 1;
+        self.target = Some(seat.target().clone());
         if !self.been.contains(&seat.place()) {
             self.been.push(seat.place());
         }
@@ -85,7 +96,7 @@ impl Flying {
         // What does not fit any more is not tried.
         while let Some(next) = attempts.left.next() {
             if books.turn_to(next, self.cost(attempts.offer, &spent), &spent).await {
-                self.give_up(attempts.offer, failure);
+                self.give_up(attempts, failure, next);
                 attempts.turn_to(next);
                 return Some(self.board(attempts, reports).await);
             }
@@ -156,10 +167,13 @@ impl Flying {
         if !books.turn_to(attempts.offer, cost, spent).await {
             return None;
         }
+        let failed = attempts.target();
         attempts.sets_out(&seat);
-        let (model, target) = (&*attempts.offer.model, &**seat.target());
-        tracing::info!(request = %self.id, model, target, fault = failure.fault.word(), %failure, "tried again");
-        self.parts.metrics.backends.retries.with_label_values(&[model, target]).inc();
+        let (model, next) = (&*attempts.offer.model, &**seat.target());
+        tracing::info!(
+            request = %self.id, model, target = &*failed, fault = failure.fault.word(), %failure, next, "tried again"
+        );
+        self.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
         Some(seat)
     }
 
@@ -180,6 +194,7 @@ impl Flying {
     fn want(&self) -> Want {
         Want {
             beginning: self.beginning,
+            party: self.party,
             calls: self.request.choices,
             priority: self.priority,
             deadline: self.deadline,
@@ -187,9 +202,18 @@ impl Flying {
     }
 
     /// The next offer is tried instead.
-    fn give_up(&self, offer: &Offer, failure: &Failure) {
-        tracing::warn!(request = %self.id, model = %offer.model, fault = failure.fault.word(), %failure, "fell back");
-        self.parts.metrics.requests.fallbacks.with_label_values(&[&*offer.model]).inc();
+    fn give_up(&self, attempts: &Attempts<'_>, failure: &Failure, next: &Offer) {
+        let (model, target) = (&*attempts.offer.model, &*attempts.target());
+        tracing::warn!(
+            request = %self.id, model, target, fault = failure.fault.word(), %failure, next = %next.model, "fell back"
+        );
+        self.parts.metrics.requests.fallbacks.with_label_values(&[model]).inc();
+    }
+
+    /// Counts an attempt that failed.
+    pub(super) fn count(&self, offer: &Offer, seat: &Seat, failure: &Failure) {
+        let labels = &[&*offer.model, &**seat.target(), failure.fault.word()];
+        self.parts.metrics.backends.attempt_failures.with_label_values(labels).inc();
     }
 }
 

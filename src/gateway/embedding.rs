@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
-use crate::backend::fleet::{Beginning, Fleet, Seat, Want};
+use crate::backend::fleet::{Beginning, Fleet, Party, Seat, Want};
 use crate::backend::{Embedded, Failure, Fault, Retry};
 use crate::catalog::{Billed, Model, Service, WorstCase};
 use crate::chat::{Embedding, Inputs};
@@ -49,6 +49,7 @@ struct Making {
     ticket: Option<Ticket>,
     bound: Tokens,
     reserved: Money,
+    party: Party,
     priority: Priority,
     deadline: Instant,
 }
@@ -124,8 +125,9 @@ impl Gateway {
         };
         let reservation = self.parts.ledger.obtain(claim).await?;
         let (parts, ask, deadline) = (self.parts.clone(), Arc::new(ask), Instant::now() + time);
-        let priority = tenant.priority;
-        let making = Making { parts, id, model, ask, ticket, bound, reserved: money, priority, deadline };
+        let (party, priority) = (Party::of(&tenant.account), tenant.priority);
+        let making =
+            Making { parts, id, model, ask, ticket, bound, reserved: money, party, priority, deadline };
         Ok((place, making, reservation))
     }
 
@@ -135,11 +137,15 @@ impl Gateway {
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, &tenant.access, name)
             .ok_or_else(|| Refusal::UnknownModel(name.to_owned()))?;
-        let mut able =
-            catalog.candidates(&route).filter(|model| model.services.contains(&Service::Embeddings));
-        let first = able.next().ok_or(plan::Refusal::NotCapable { what: Service::Embeddings.word() })?;
+        let all: Vec<&Arc<Model>> = catalog.candidates(&route).collect();
+        let mut able = all.iter().filter(|model| model.services.contains(&Service::Embeddings));
+        let refusal = plan::Refusal::NotCapable { what: Service::Embeddings.word() };
+        let first = able.next().ok_or_else(|| match all[..] {
+            [only] => refusal.of_model(&only.name),
+            _ => refusal,
+        })?;
         match able.next() {
-            None => Ok(first.clone()),
+            None => Ok(Arc::clone(first)),
             Some(_) => Err(Refusal::SeveralEmbedders(name.to_owned())),
         }
     }
@@ -217,7 +223,7 @@ impl Making {
     /// There is no conversation, so it goes anywhere.
     fn want(&self) -> Want {
         let beginning = Beginning::anywhere(self.id.seed());
-        Want { beginning, calls: 1, priority: self.priority, deadline: self.deadline }
+        Want { beginning, party: self.party, calls: 1, priority: self.priority, deadline: self.deadline }
     }
 
     async fn board(&self) -> Result<Seat, Failure> {
@@ -233,13 +239,18 @@ impl Making {
                 Ok(embedded) => return Ok(embedded),
                 Err(failure) => failure,
             };
+            let failed = seat.target().clone();
+            self.count(&failed, &failure);
             drop(seat);
             let helps = failure.unsent && failure.retry > Retry::Never && failure.fault != Fault::Caller;
             if !helps {
                 return Err(failure);
             }
             match self.again(&been, &failure).await {
-                Some(next) => seat = next,
+                Some(next) => {
+                    self.tried_again(&failed, &failure, &next);
+                    seat = next;
+                }
                 None => return Err(failure),
             }
         }
@@ -251,16 +262,26 @@ impl Making {
         if tried >= fleet.settings().retry.attempts_max {
             return None;
         }
-        let seat = match fleet.board_again(&want, been) {
+        match fleet.board_again(&want, been) {
             None if failure.retry == Retry::Again => {
                 tokio::time::sleep(fleet.wait_again(tried, &want)?).await;
                 fleet.board_again(&want, &[])
             }
             seat => seat,
-        }?;
-        let labels = &[&*self.model.name, &**seat.target()];
-        self.parts.metrics.backends.retries.with_label_values(labels).inc();
-        Some(seat)
+        }
+    }
+
+    fn count(&self, target: &str, failure: &Failure) {
+        let labels = &[&*self.model.name, target, failure.fault.word()];
+        self.parts.metrics.backends.attempt_failures.with_label_values(labels).inc();
+    }
+
+    fn tried_again(&self, failed: &str, failure: &Failure, next: &Seat) {
+        let (model, next) = (&*self.model.name, &**next.target());
+        tracing::info!(
+            request = %self.id, model, target = failed, fault = failure.fault.word(), %failure, next, "tried again"
+        );
+        self.parts.metrics.backends.retries.with_label_values(&[model, next]).inc();
     }
 
     async fn call(&self, seat: &Seat) -> Result<Embedded, Failure> {

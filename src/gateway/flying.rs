@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::backend::Failure;
-use crate::backend::fleet::{Beginning, Seat};
+use crate::backend::fleet::{Beginning, Party, Seat};
 use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Spent};
 use crate::chat::{Finish, Request};
 use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
@@ -24,6 +24,7 @@ use super::admit::{EXPIRY_MARGIN, Parts};
 use super::attempts::Attempts;
 use super::books::Books;
 use super::demotions::Demotions;
+use super::learning::{self, Close, Grounds};
 use super::observe::{self, Landed};
 use super::{Receipt, Refusal, Report, Settled};
 
@@ -36,10 +37,12 @@ pub(super) struct Flying {
     pub(super) ticket: Option<Ticket>,
     pub(super) request: Arc<Request>,
     pub(super) beginning: Beginning,
+    pub(super) party: Party,
     pub(super) priority: Priority,
     pub(super) demand: Demand,
     pub(super) market: Market,
     pub(super) plan: Plan,
+    pub(super) grounds: Grounds,
     pub(super) arrived: Instant,
     pub(super) deadline: Instant,
 }
@@ -63,6 +66,14 @@ impl Landing {
             Landing::HungUp => "hung_up",
         }
     }
+
+    /// What failed, in one word.
+    fn error(&self) -> Option<&'static str> {
+        match self {
+            Landing::Failed(failure) => Some(failure.code.unwrap_or(failure.fault.word())),
+            Landing::Finished(_) | Landing::HungUp => None,
+        }
+    }
 }
 
 impl Flying {
@@ -80,7 +91,11 @@ impl Flying {
                         tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
                         return self.stay(books, Some(refusal), &reports).await;
                     }
-                    self.run(&seat, attempts.offer, &mut progress, &books, &reports).await
+                    let landing = self.run(&seat, attempts.offer, &mut progress, &books, &reports).await;
+                    if let Landing::Failed(failure) = &landing {
+                        self.count(attempts.offer, &seat, failure);
+                    }
+                    landing
                 }
                 Err(landing) => {
                     progress.clear();
@@ -173,10 +188,15 @@ impl Flying {
             rescue: offer.rescue,
             effort_least: least.map(|level| level.word.clone()),
             prompt: self.prompt(offer),
+            reads_free: self
+                .model(offer)
+                .and_then(|model| model.tariff)
+                .is_none_or(|tariff| tariff.reads_free()),
             stop: self.request.sampling.stop.clone(),
             form: self.request.form,
         };
-        (0..self.request.choices).map(|_| Progress::new(terms.clone())).collect()
+        let choice = |_| learning::listened(&self.request, Progress::new(terms.clone()));
+        (0..self.request.choices).map(choice).collect()
     }
 
     fn model(&self, offer: &Offer) -> Option<&Model> {
@@ -261,6 +281,11 @@ impl Flying {
         }
         observe::landed(self, &Landed { offer, progress, spent: &spent, outcome: landing.word() });
         self.verify(offer, &spent);
+        let (ended, error) = (landing.word(), landing.error());
+        let close =
+            Close { offer, progress, spent: &spent, ended, error, cost, reserved, attempts, given_up };
+        let story = self.story(&close);
+        self.parts.learning.landed(&story, self.grounds.asked);
         let report = match landing {
             Landing::HungUp => return,
             Landing::Failed(failure) => {
@@ -286,6 +311,9 @@ impl Flying {
             }
         };
         let _ = reports.send(report).await;
+        for (source, success, weight) in learning::of_form(&self.request, progress) {
+            self.parts.learning.judge(&story, source, success, weight);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The life of one request, the only place that sees every step of it:
-//! request → demand → plan → reserve → execute (think, then solve) → settle.
+//! request → demand → plan → reserve → execute (think, then solve) → settle → learn.
 
 mod about;
 mod admit;
@@ -10,6 +10,7 @@ mod demotions;
 mod embedding;
 mod flight;
 mod flying;
+mod learning;
 mod needs;
 mod observe;
 mod pacing;
@@ -21,6 +22,7 @@ mod settings;
 pub use admit::{Gateway, Parts};
 pub use embedding::Vectors;
 pub use flight::{Flight, Report};
+pub use learning::{FeedbackError, LearnSettings, Learning, Opinion};
 pub use receipt::{Receipt, Settled};
 pub use refusal::Refusal;
 pub use settings::Settings;

@@ -26,6 +26,30 @@ pub(crate) async fn conforms(store: &dyn Stories) {
 
 /// A story of that time.
 pub(crate) fn story(at: i64) -> Story {
+    let (decision, outcome) = (decision(Timestamp(at)), outcome(Timestamp(at + 400)));
+    Story { account: AccountId::new("acme/alice"), decision, outcome, verdicts: Vec::new() }
+}
+
+fn decision(at: Timestamp) -> Decision {
+    Decision {
+        id: RequestId::new(),
+        at,
+        route: "auto".into(),
+        policy: "1".into(),
+        class: TaskClass::Math,
+        difficulty: Difficulty::new(0.31),
+        confidence: Chance::new(0.8),
+        context: serde_json::json!({ "mean": 0.5, "prompt": -1.25 }),
+        stakes: Stakes { worth: 0.05, second: 0.0005, shadow_price: 1.0, preference: None },
+        choices: 1,
+        candidates: vec![candidate("one"), candidate("two")],
+        chosen: 1,
+        explored: true,
+        why: "because".into(),
+    }
+}
+
+fn candidate(name: &str) -> Candidate {
     let belief = ModelDemand {
         thinking: LogNormal { mu: 3.25, sigma: 0.5 },
         solution: Tokens(7),
@@ -35,7 +59,7 @@ pub(crate) fn story(at: i64) -> Story {
         bend: 1.5,
         spread: 0.01,
     };
-    let candidate = |name: &str| Candidate {
+    Candidate {
         model: name.into(),
         thinking: Tokens(64),
         solution: (name == "two").then_some(Tokens(32)),
@@ -49,25 +73,11 @@ pub(crate) fn story(at: i64) -> Story {
         value: 0.025,
         propensity: 0.5,
         prior: belief.clone(),
-        belief: belief.clone(),
-    };
-    let id = RequestId::new();
-    let decision = Decision {
-        id,
-        at: Timestamp(at),
-        route: "auto".into(),
-        policy: "1".into(),
-        class: TaskClass::Math,
-        difficulty: Difficulty::new(0.31),
-        confidence: Chance::new(0.8),
-        context: serde_json::json!({ "mean": 0.5, "prompt": -1.25 }),
-        stakes: Stakes { worth: 0.05, second: 0.0005, shadow_price: 1.0, preference: None },
-        choices: 1,
-        candidates: vec![candidate("one"), candidate("two")],
-        chosen: 1,
-        explored: true,
-        why: "because".into(),
-    };
+        belief,
+    }
+}
+
+fn outcome(at: Timestamp) -> Outcome {
     let spent = Spent {
         prompt: Tokens(28),
         thinking: Tokens(64),
@@ -76,8 +86,8 @@ pub(crate) fn story(at: i64) -> Story {
         solution_ended: SolutionEnded::Stop,
         ..Spent::default()
     };
-    let outcome = Outcome {
-        at: Timestamp(at + 400),
+    Outcome {
+        at,
         ended: "finished".into(),
         error: None,
         model: "two".into(),
@@ -93,8 +103,7 @@ pub(crate) fn story(at: i64) -> Story {
         seconds: 0.41,
         first_token: Some(0.1),
         first_answer: None,
-    };
-    Story { account: AccountId::new("acme/alice"), decision, outcome, verdicts: Vec::new() }
+    }
 }
 
 /// What a source says of a story.

@@ -7,7 +7,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::backend::{Failure, Fault};
-use crate::gateway::Refusal;
+use crate::gateway::{FeedbackError, Refusal};
+use crate::history::StoriesError;
 use crate::idempotency::BeginError;
 use crate::ledger::{Refused, Shortfall};
 use crate::plan;
@@ -203,7 +204,28 @@ impl Problem {
     }
 }
 
+impl From<FeedbackError> for Problem {
+    fn from(error: FeedbackError) -> Problem {
+        match error {
+            FeedbackError::Unknown => Problem::unknown_request(),
+            FeedbackError::Store(error) => Problem::forgetful(&error),
+        }
+    }
+}
+
 impl Problem {
+    /// 404 for a request that there is not, that was too long ago, or that is somebody else's: it says the same of all.
+    pub(super) fn unknown_request() -> Problem {
+        Problem::not_found(FeedbackError::Unknown.to_string()).code("request_not_found")
+    }
+
+    /// 503 where the store of what was decided does not answer.
+    pub(super) fn forgetful(error: &StoriesError) -> Problem {
+        tracing::error!(error = error as &dyn std::error::Error, "a request's story cannot be had");
+        let message = "what is known of requests cannot be read or recorded right now; try again shortly";
+        Problem::overloaded(message.to_owned(), Duration::from_secs(2))
+    }
+
     /// A request that names no model.
     pub(crate) fn no_model() -> Problem {
         Problem::invalid(Some("model"), "is missing; GET /v1/models lists them").code(super::fields::MISSING)

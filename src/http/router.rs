@@ -19,7 +19,9 @@ use crate::tenant::Keys;
 use crate::units::RequestId;
 
 use super::error::Problem;
-use super::{Settings, anthropic, auth, bodies, chat, embeddings, headers, messages, pages, usage};
+use super::{
+    Settings, anthropic, auth, bodies, chat, embeddings, feedback, headers, messages, pages, requests, usage,
+};
 
 /// What the handlers ask.
 pub struct Service {
@@ -72,6 +74,8 @@ fn rows() -> Vec<Row<Arc<Service>>> {
         Row::new("GET", "/v1/models/{*name}", get(pages::model)),
         Row::new("GET", "/v1/allowance", get(pages::allowance)),
         Row::new("GET", "/v1/usage", get(usage::usage)),
+        Row::new("POST", "/v1/feedback", post(feedback::feedback)),
+        Row::new("GET", "/v1/requests/{id}", get(requests::story)),
     ]
 }
 

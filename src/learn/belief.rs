@@ -41,6 +41,14 @@ pub(super) fn add(sums: &mut [f64], row: &Row, surprise: f64, precision: f64) {
     }
 }
 
+/// Changes an outcome that is in the sums by so much.
+pub(super) fn amend(sums: &mut [f64], row: &Row, change: f64, precision: f64) {
+    let (_, vector) = sums.split_at_mut(COUNT * (COUNT + 1) / 2);
+    for (sum, x) in vector.iter_mut().zip(row) {
+        *sum += precision * x * change;
+    }
+}
+
 impl Belief {
     /// What follows from a prior worth so many outcomes, of which `kept` is left, and the sums.
     pub(super) fn of(prior_weight: f64, kept: f64, sums: &[f64]) -> Belief {

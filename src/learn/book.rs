@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::{Demand, ModelDemand, TaskClass};
+use crate::units::Chance;
 
 use super::model::{self, Believed};
 use super::state::{ModelState, State, StateError};
@@ -64,6 +65,27 @@ impl Book {
         };
         state.observe(lesson, believed, &self.settings);
         self.believe(name);
+    }
+
+    /// Takes in what is said of an answer whose own outcome was taken in before, or, with what the same source said of it
+    /// `before`, puts the one in place of the other. A lesson without a word on success changes nothing.
+    pub fn judge(&mut self, lesson: &Lesson, before: Option<Chance>) {
+        let name = &lesson.model;
+        if let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.believed.get(name)) {
+            state.judged_later(lesson, before, believed, &self.settings);
+            self.believe(name);
+        } else if before.is_none() {
+            // Another replica had the outcome, or it was long ago.
+            self.observe(lesson);
+        }
+    }
+
+    /// Takes over what replicas have learned that are gone. What cannot be taken in is left out.
+    pub fn take_over(&mut self, gone: &[State]) {
+        for state in gone.iter().filter(|state| state.check(&self.settings).is_ok()) {
+            self.own.take_over(state, &self.settings);
+        }
+        self.believe_all();
     }
 
     /// What this replica has learned itself: to be stored, and shown to others.

@@ -79,6 +79,16 @@ impl Memory {
         whole
     }
 
+    /// Takes over what another made that is gone, as if it had been made here. Whoever has heard of both has heard of
+    /// as many ticks as before.
+    pub(super) fn take_over(&mut self, gone: &Memory, forget: f64) {
+        let now = self.now().max(gone.now()).max(self.own + gone.own);
+        self.fade(forget.powf(now - self.now()));
+        self.own += gone.own;
+        self.heard = now - self.own;
+        self.add(gone, forget);
+    }
+
     /// True where it has the same shape and holds only numbers.
     pub(super) fn is_sound(&self, count: usize) -> bool {
         let numbers = self.own.is_finite() && self.heard.is_finite();

@@ -84,6 +84,29 @@ impl ModelState {
         }
     }
 
+    /// Takes in a judgement that came later than its outcome, or a change of one.
+    pub(super) fn judged_later(
+        &mut self,
+        lesson: &Lesson,
+        before: Option<Chance>,
+        believed: &Believed,
+        settings: &Settings,
+    ) {
+        let Some(success) = lesson.success.filter(|_| lesson.weight > 0.0) else { return };
+        let mut demand = lesson.predicted.clone();
+        believed.adjust(&lesson.context, lesson.class, &mut demand, 1.0);
+        let Some(before) = before else {
+            return self.judge(lesson, success.get(), &demand, believed, settings);
+        };
+        // How far the first one has faded since is not known; the change counts in full.
+        let share = share(lesson, &demand);
+        let row = lesson.context.row(lesson.class, &lesson.predicted, share);
+        let (blind, done) = (lesson.predicted.blind.get(), lesson.predicted.done.get());
+        let precision = lesson.weight / belief::variance(blind + (done - blind) * share);
+        let sums = &mut self.judged.sums[..belief::SUMS];
+        belief::amend(sums, &row, success.get() - before.get(), precision);
+    }
+
     fn judge(
         &mut self,
         lesson: &Lesson,

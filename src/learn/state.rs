@@ -85,6 +85,18 @@ impl State {
     }
 }
 
+impl State {
+    /// Takes over what a replica has learned that is gone. Both must be sound: see [`State::check`].
+    pub fn take_over(&mut self, gone: &State, settings: &Settings) {
+        for (name, gone) in &gone.models {
+            let own = self.models.entry(name.clone()).or_insert_with(|| ModelState::new(gone.prior_weight));
+            own.prior_weight = own.prior_weight.min(gone.prior_weight);
+            own.judged.take_over(&gone.judged, settings.forget());
+            own.seen.take_over(&gone.seen, settings.forget());
+        }
+    }
+}
+
 impl ModelState {
     /// Nothing learned yet.
     pub(super) fn new(prior_weight: f64) -> ModelState {

@@ -211,3 +211,26 @@ proptest! {
         assert_alike(&two, &taught(&all), 0.02);
     }
 }
+
+#[test]
+fn what_a_replica_had_learned_that_is_gone_goes_on_in_the_one_that_takes_it_over() {
+    let gone = taught(&lessons(1, 60)).own();
+    let mut beside = taught(&lessons(2, 40));
+    beside.with_others(vec![gone.clone()]).unwrap();
+    let mut over = taught(&lessons(2, 40));
+    over.take_over(std::slice::from_ref(&gone));
+    assert_alike(&beside, &over, 1e-9);
+    let mut fresh = Book::new(Settings::default());
+    fresh.take_over(std::slice::from_ref(&gone));
+    assert_alike(&fresh, &Book::resume(Settings::default(), gone).unwrap(), 1e-9);
+}
+
+#[test]
+fn a_judgement_that_comes_later_counts_and_one_that_is_changed_counts_as_the_new_one() {
+    let unjudged = Lesson { success: None, ..lesson("one", 0.0) };
+    let mut late = taught(&[unjudged]);
+    late.judge(&lesson("one", 1.0), None);
+    assert_alike(&late, &taught(&[lesson("one", 1.0)]), 1e-9);
+    late.judge(&lesson("one", 0.0), Some(Chance::new(1.0)));
+    assert_alike(&late, &taught(&[lesson("one", 0.0)]), 1e-9);
+}

@@ -124,7 +124,8 @@ pub type Decide<'a> = Box<dyn FnOnce(&[Balance]) -> Vec<Order> + Send + 'a>;
 
 /// Hands out slices. A call that failed may have had its effect; the next one says how things are.
 pub trait Bank: Send + Sync {
-    /// Begins a life, after burying the dead.
+    /// Begins a life. It buries nobody: who comes to a bank that was away cannot tell the dead from those who could not
+    /// reach it either.
     fn register(&self) -> BoxFuture<'_, Result<Lease, JournalError>>;
 
     /// Goes on with it.

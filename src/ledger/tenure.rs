@@ -32,11 +32,12 @@ pub(super) struct Tenure {
 }
 
 impl Tenure {
-    /// `asked` is a moment before the bank was asked for the lease.
+    /// `asked` is a moment before the bank was asked for the lease. Nobody knows whether the bank was away until then: the
+    /// others have a lease's time to come back.
     pub(super) fn begun(asked: Instant, lease: &Lease) -> Tenure {
         let Lease { epoch, lasts, now, .. } = *lease;
         let (deadline, clock) = (deadline(asked, lasts), (asked, now));
-        Tenure { epoch, lasts, replicas: 1, deadline, clock, mourns_from: asked }
+        Tenure { epoch, lasts, replicas: 1, deadline, clock, mourns_from: asked + lasts }
     }
 
     /// Goes on, by what the bank said when it was asked then.
@@ -114,10 +115,14 @@ mod tests {
     fn who_was_cut_off_itself_takes_nobody_for_dead_until_a_lease_has_passed() {
         let asked = Instant::now();
         let mut tenure = begun(asked);
-        assert!(tenure.may_mourn(asked));
-        let late = asked + Duration::from_secs(30);
+        assert!(!tenure.may_mourn(asked), "it may have begun right after the bank was away");
+        for seconds in [2, 4, 6, 8, 10] {
+            tenure.renewed(asked + Duration::from_secs(seconds), BANK, 1);
+        }
+        assert!(tenure.may_mourn(asked + LASTS));
+        let late = asked + Duration::from_secs(40);
         assert!(!tenure.may_mourn(late), "its own lease is over");
-        tenure.renewed(late, BANK + Duration::from_secs(30), 2);
+        tenure.renewed(late, BANK + Duration::from_secs(40), 2);
         assert!(!tenure.may_mourn(late + Duration::from_secs(1)));
         for seconds in [2, 4, 6, 8, 10] {
             tenure.renewed(late + Duration::from_secs(seconds), BANK, 2);

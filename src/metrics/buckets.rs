@@ -24,3 +24,8 @@ pub(super) fn tokens() -> Vec<f64> {
 pub(super) fn shares() -> Vec<f64> {
     (1..=10).map(|tenth| f64::from(tenth) / 10.0).collect()
 }
+
+/// Amounts in dollars: nothing, then a thousandth of a cent to ten dollars.
+pub(super) fn dollars() -> Vec<f64> {
+    vec![0.0, 0.000_01, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0, 10.0]
+}

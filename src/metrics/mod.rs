@@ -3,6 +3,7 @@
 //! Labels are names from the configuration or words of an enumeration, never a key, a prompt or free text;
 //! a caller's unknown name is counted as `other`.
 
+mod begin;
 mod buckets;
 mod maker;
 mod series;
@@ -11,7 +12,7 @@ use prometheus::{Encoder, Registry, TextEncoder};
 
 use maker::Maker;
 
-pub use series::{Backends, LedgerSeries, Money, Requests, Thinking};
+pub use series::{Backends, Learned, LedgerSeries, Money, Requests, Thinking};
 
 /// The label of what is not known by name.
 pub const OTHER: &str = "other";
@@ -30,6 +31,8 @@ pub struct Metrics {
     pub backends: Backends,
     /// How the ledger keeps up.
     pub ledger: LedgerSeries,
+    /// What is learned.
+    pub learning: Learned,
 }
 
 /// A series could not be registered: its name is taken or malformed.
@@ -48,7 +51,8 @@ impl Metrics {
         let requests = Requests::new(&make)?;
         let (thinking, money) = (Thinking::new(&make)?, Money::new(&make)?);
         let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
-        Ok(Metrics { requests, thinking, money, backends, ledger, registry })
+        let learning = Learned::new(&make)?;
+        Ok(Metrics { requests, thinking, money, backends, ledger, learning, registry })
     }
 
     /// All series in Prometheus' text format 0.0.4.

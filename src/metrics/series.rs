@@ -57,9 +57,19 @@ pub struct Backends {
     pub concurrency_limit: IntGaugeVec,
     pub state: IntGaugeVec,
     pub trips: IntCounterVec,
+    pub attempt_failures: IntCounterVec,
     pub retries: IntCounterVec,
     pub sheds: IntCounterVec,
     pub engine_tokens: IntCounterVec,
+}
+
+/// What is learned.
+#[derive(Debug)]
+pub struct Learned {
+    pub feedback_score: HistogramVec,
+    pub regret: HistogramVec,
+    pub dropped: IntCounterVec,
+    pub observations: IntGaugeVec,
 }
 
 /// How the ledger keeps up.
@@ -213,6 +223,11 @@ impl Backends {
                 "How often a target was left alone from then on, by why",
                 &["model", "target", "cause"],
             )?,
+            attempt_failures: make.counts(
+                "attempt_failures_total",
+                "Attempts that failed, by the target that failed and whose fault it was",
+                &["model", "target", "fault"],
+            )?,
             retries: make.counts(
                 "retries_total",
                 "Attempts after the first, by the target that got them",
@@ -227,6 +242,35 @@ impl Backends {
                 "engine_tokens_total",
                 "Tokens that the local engine read and wrote",
                 &["model", "phase"],
+            )?,
+        })
+    }
+}
+
+impl Learned {
+    pub(super) fn new(make: &Maker) -> Result<Learned, Error> {
+        Ok(Learned {
+            feedback_score: make.spreads(
+                "feedback_score",
+                "What callers say of answers, from 0 for wrong to 1 for right",
+                &["model"],
+                buckets::shares(),
+            )?,
+            regret: make.spreads(
+                "regret",
+                "By how much the best offer, as far as is believed, was worth more than the chosen one, in dollars",
+                &["route"],
+                buckets::dollars(),
+            )?,
+            dropped: make.counts(
+                "outcomes_dropped_total",
+                "Outcomes that were not learned from, kept or logged, by where there was no room or no answer",
+                &["at"],
+            )?,
+            observations: make.numbers(
+                "learned_observations",
+                "Outcomes and judgements of answers that this process has learned from",
+                &["model"],
             )?,
         })
     }

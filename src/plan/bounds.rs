@@ -9,18 +9,18 @@ use super::why::Reason;
 use super::{Ask, Refusal};
 
 /// The most that a thought may take, and what says so.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Ceiling {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ceiling<'a> {
     pub most: Tokens,
-    pub by: Reason,
+    pub by: Reason<'a>,
 }
 
 /// The room for thought and answer on one model. An answer's budget is always set aside first: all of a
 /// stated one; of one that is left to us, twice what an answer usually takes, and more where there is room.
-#[derive(Debug)]
-pub(super) struct Bounds {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds<'a> {
     /// The most that a thought may take.
-    pub thinking: Ceiling,
+    pub thinking: Ceiling<'a>,
     /// The most that an answer may take.
     solution: Tokens,
     /// The least that is kept for an answer, whatever the thought.
@@ -32,9 +32,9 @@ pub(super) struct Bounds {
     deadline: Option<f64>,
 }
 
-impl Bounds {
+impl<'a> Bounds<'a> {
     /// The bounds of a model for a request, or why not even an answer alone is possible.
-    pub(super) fn of(ask: &Ask, terms: &Terms) -> Result<Bounds, Refusal> {
+    pub(super) fn of(ask: &Ask, terms: &Terms) -> Result<Bounds<'a>, Refusal> {
         let (budget, overhead) = (ask.budget, terms.overhead());
         let in_context = context_room(terms)?;
         let in_total = total_room(budget.total, overhead)?;
@@ -77,9 +77,9 @@ impl Bounds {
     }
 }
 
-impl Ceiling {
+impl<'a> Ceiling<'a> {
     /// Lowers it to `most`, if that is lower.
-    pub(super) fn lower(&mut self, most: Tokens, by: Reason) {
+    pub(super) fn lower(&mut self, most: Tokens, by: Reason<'a>) {
         if most < self.most {
             *self = Ceiling { most, by };
         }
@@ -103,7 +103,7 @@ fn total_room(total: Option<Tokens>, overhead: Tokens) -> Result<Tokens, Refusal
 }
 
 /// The nearer of the request's deadline and the allowance's.
-fn deadline(ask: &Ask) -> Option<Duration> {
+pub(super) fn deadline(ask: &Ask) -> Option<Duration> {
     [ask.budget.deadline, ask.allowance.deadline].into_iter().flatten().min()
 }
 

@@ -9,43 +9,95 @@ use super::terms::Terms;
 use super::why::Reason;
 use super::{Ask, Refusal};
 
+/// No more budgets than this are priced on one model before the best is refined.
+const GRID_MAX: usize = 12;
+
 /// Budgets to price on one model, in rising order, none beyond the ceiling.
-#[derive(Debug)]
-pub(super) struct Budgets {
-    /// The budgets.
-    pub each: Vec<Tokens>,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budgets<'a> {
+    each: [Tokens; GRID_MAX],
+    count: usize,
     /// What the last of them is limited by.
-    pub ceiling: Ceiling,
+    pub ceiling: Ceiling<'a>,
+    /// True where caller or effort leave no choice.
+    pub fixed: bool,
 }
 
-impl Budgets {
+impl<'a> Budgets<'a> {
     /// The budgets of a model. Stated and effort leave one; of several, the least wins. What does not fit
     /// the caller's own caps is lowered to what does. What does not fit the allowance is lowered too,
     /// except beside a stated thinking budget: that is refused.
-    pub(super) fn of(ask: &Ask, terms: &Terms, bounds: &Bounds) -> Result<Budgets, Refusal> {
-        let mut ceiling = bounds.thinking.clone();
+    pub(super) fn of(
+        ask: &Ask<'a>,
+        terms: &Terms,
+        bounds: &Bounds<'a>,
+        whole: &Purse<'a>,
+    ) -> Result<Budgets<'a>, Refusal> {
+        let mut ceiling = bounds.thinking;
         if let Some(depth) = &ask.budget.depth {
             ceiling.lower_or_keep(effort_budget(&terms.demand.thinking, depth.effort), Reason::Effort);
         }
         if let Some(stated) = ask.budget.thinking {
             ceiling.lower_or_keep(stated, Reason::Stated);
         }
-        let whole = Purse::whole(ask, &terms.model.name);
         lower_to(&mut ceiling, &Purse::stated(ask), terms, bounds)?;
         if ask.budget.thinking.is_some() {
             whole.check(least(terms, bounds, ceiling.most))?;
         }
-        lower_to(&mut ceiling, &whole, terms, bounds)?;
+        lower_to(&mut ceiling, whole, terms, bounds)?;
         ceiling.respect_least(terms)?;
         let fixed = ask.budget.thinking.is_some() || ask.budget.depth.is_some();
-        let each = if fixed { vec![ceiling.most] } else { grid(terms, ceiling.most) };
-        Ok(Budgets { each, ceiling })
+        let mut budgets = Budgets { each: [ceiling.most; GRID_MAX], count: 1, ceiling, fixed };
+        if !fixed {
+            budgets.add_grid(terms);
+        }
+        Ok(budgets)
+    }
+
+    /// The budgets, in rising order.
+    pub(super) fn each(&self) -> &[Tokens] {
+        &self.each[..self.count]
+    }
+
+    /// The budgets next to one, below and above; itself where there is none.
+    pub(super) fn beside(&self, t: Tokens) -> (Tokens, Tokens) {
+        let below = self.each().iter().rfind(|other| **other < t);
+        let above = self.each().iter().find(|other| **other > t);
+        (below.copied().unwrap_or(t), above.copied().unwrap_or(t))
+    }
+
+    /// Budgets to choose from, log-spaced by what is usual: none, far below the median, from 1½ standard deviations of
+    /// the length's logarithm below it to 2½ above it, the levels of an effort scale, and all that is possible.
+    fn add_grid(&mut self, terms: &Terms) {
+        let (thinking, levels) = (&terms.demand.thinking, &terms.model.efforts);
+        let (median, half) = (thinking.median(), (thinking.sigma / 2.0).exp());
+        self.add(Tokens::ZERO, terms);
+        if terms.class == Class::Effort {
+            levels.iter().for_each(|level| self.add(level.usual, terms));
+        }
+        let below = half * half.sqrt();
+        let usual = [1.0, half, half.powi(2), half.powi(3), half.powi(4), half.powi(5)];
+        let less = [below.powi(2), below, 4.0 * below.powi(2), 16.0 * below.powi(2)];
+        usual.iter().for_each(|times| self.add(Tokens::round(median * times), terms));
+        less.iter().for_each(|part| self.add(Tokens::round(median / part), terms));
+        self.each[..self.count].sort_unstable();
+    }
+
+    fn add(&mut self, t: Tokens, terms: &Terms) {
+        let possible = t < self.ceiling.most && terms.allows(t);
+        if possible && self.count < GRID_MAX && !self.each().contains(&t) {
+            self.each[self.count] = t;
+            self.count += 1;
+        }
     }
 }
 
 /// The answer's budget beside a thinking budget of `t`: as much as there is room and money for.
 pub(super) fn solution(terms: &Terms, bounds: &Bounds, purse: &Purse, t: Tokens) -> Tokens {
     let most = bounds.solution(terms, t);
+    if purse.is_bottomless() {
+        return most;
+    }
     largest(bounds.kept.min(most), most, |s| purse.holds(terms.worst(t, s)))
 }
 
@@ -70,7 +122,7 @@ pub(super) fn effort_budget(thinking: &LogNormal, effort: Effort) -> Tokens {
     Tokens(low)
 }
 
-impl Ceiling {
+impl<'a> Ceiling<'a> {
     /// A ceiling below the least thought that the provider takes is no thought, where the model can do without.
     fn respect_least(&mut self, terms: &Terms) -> Result<(), Refusal> {
         if terms.allows(self.most) {
@@ -82,7 +134,7 @@ impl Ceiling {
     }
 
     /// Lowers it to `most`, and names `by` as what decided where that is as low as anything.
-    fn lower_or_keep(&mut self, most: Tokens, by: Reason) {
+    fn lower_or_keep(&mut self, most: Tokens, by: Reason<'a>) {
         if most <= self.most {
             *self = Ceiling { most, by };
         }
@@ -90,8 +142,13 @@ impl Ceiling {
 }
 
 /// Lowers a ceiling to what a purse holds; refuses where it does not even hold an answer alone.
-fn lower_to(ceiling: &mut Ceiling, purse: &Purse, terms: &Terms, bounds: &Bounds) -> Result<(), Refusal> {
-    if purse.holds(least(terms, bounds, ceiling.most)) {
+fn lower_to<'a>(
+    ceiling: &mut Ceiling<'a>,
+    purse: &Purse<'a>,
+    terms: &Terms,
+    bounds: &Bounds,
+) -> Result<(), Refusal> {
+    if purse.is_bottomless() || purse.holds(least(terms, bounds, ceiling.most)) {
         return Ok(());
     }
     purse.check(least(terms, bounds, Tokens::ZERO))?;
@@ -119,22 +176,6 @@ fn largest(low: Tokens, high: Tokens, fits: impl Fn(Tokens) -> bool) -> Tokens {
         if fits(Tokens(middle)) { low = middle } else { high = middle }
     }
     Tokens(low)
-}
-
-/// Budgets to choose from: none, powers of √2, the median and the longest usual thoughts, the levels of an
-/// effort scale, and all that is possible.
-fn grid(terms: &Terms, most: Tokens) -> Vec<Tokens> {
-    let thinking = &terms.demand.thinking;
-    let powers = (0..=2 * 17).map(|k| Tokens::round(2f64.powf(f64::from(k) / 2.0)));
-    let usual = [thinking.median(), thinking.p90(), thinking.p99()].map(|t| Tokens::round(t.ceil()));
-    let levels = terms.model.efforts.iter().map(|level| level.usual);
-    let levels = levels.filter(|_| terms.class == Class::Effort);
-    let possible = |t: &Tokens| *t <= most && terms.allows(*t);
-    let mut each: Vec<Tokens> =
-        [Tokens::ZERO, most].into_iter().chain(powers).chain(usual).chain(levels).filter(possible).collect();
-    each.sort_unstable();
-    each.dedup();
-    each
 }
 
 #[cfg(test)]

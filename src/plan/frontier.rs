@@ -1,113 +1,154 @@
-//! Which offer to take: preference sets what success is worth against what it costs.
+//! Which candidate to take: preference sets what success is worth against what it costs.
 
-use crate::catalog::{Offer, Route};
-use crate::units::Preference;
+use super::Ask;
+use super::board::{self, Candidate};
 
-use super::why::Reason;
-
-/// How many models are kept as fallbacks.
-const FALLBACKS_MAX: usize = 3;
-
-/// An offer, with what it is ranked by.
-#[derive(Debug, Clone)]
-pub(super) struct Candidate {
-    pub offer: Offer,
-    /// λ·cost + ν·time, in dollars.
-    pub burden: f64,
-    /// What limited its thinking.
-    pub reason: Reason,
+/// What is aimed at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Aim {
+    /// What a right answer is worth at this preference, in dollars; beyond all bounds for the best regardless.
+    pub worth: f64,
+    /// The success that the cheapest must reach; where no preference is stated the floor does not count, and the value
+    /// at ½ alone decides.
+    pub floor: Option<f64>,
 }
 
-/// The best offer, then the best of each model not named before, as fallbacks.
-pub(super) fn ranked<'a>(
-    candidates: &'a [Candidate],
-    route: &Route,
-    preference: Option<Preference>,
-) -> Vec<&'a Candidate> {
-    let mut left: Vec<&Candidate> = candidates.iter().collect();
-    let mut ranked: Vec<&Candidate> = Vec::new();
-    while let Some(best) = choose(&left, route, preference) {
-        left.retain(|candidate| candidate.offer.model != best.offer.model);
-        ranked.push(best);
-        if ranked.len() > FALLBACKS_MAX {
-            break;
-        }
+/// What was taken, and between which chances of success nothing else would be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Choice {
+    pub at: usize,
+    pub cell: Cell,
+}
+
+/// A range of success.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    low: f64,
+    high: f64,
+}
+
+/// Room to choose in, used again for each choice.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    path: Vec<usize>,
+}
+
+impl Aim {
+    pub(super) fn of(ask: &Ask) -> Aim {
+        let p = ask.budget.preference.unwrap_or_default().get();
+        let worth = if p >= 1.0 { f64::INFINITY } else { board::worth(ask) * p / (1.0 - p) };
+        Aim { worth, floor: ask.budget.preference.map(|_| ask.route.success_floor.get()) }
     }
-    ranked
-}
 
-/// The best of some candidates.
-///
-/// With p the preference, an offer is worth `w(p)·success − burden`, where w(p) = worth·p/(1 − p): nothing at
-/// 0, the route's worth at ½, and beyond all bounds at 1. The maximum is found by walking:
-///
-/// 1. The *front*: by rising burden, only what succeeds strictly more often than all before it.
-/// 2. The *start*: the first on the front that reaches the route's floor, or its last. It is the choice at 0,
-///    and what lies before it is left out, so that no preference yields less. Where no preference is stated
-///    the floor does not count, and the value at ½ alone decides.
-/// 3. The *path*: the lower convex hull of the front from the start on. Each step along it buys success at a
-///    price, its slope; the walk goes on while w(p) covers the slope. At 1 it is the front's last offer.
-///
-/// On the hull slopes rise, so the walk ends at the maximum. *A higher preference never yields a lower
-/// success*: front, start and path do not depend on p, and the walk ends before the first slope above w(p),
-/// which for a larger w(p) is no earlier; success rises along the path, from the start to the front's last.
-/// The argument uses no arithmetic on the chosen values, so it holds for floats as it does for reals.
-fn choose<'a>(
-    candidates: &[&'a Candidate],
-    route: &Route,
-    preference: Option<Preference>,
-) -> Option<&'a Candidate> {
-    let front = front(candidates);
-    let p = preference.unwrap_or_default().get();
-    if p >= 1.0 {
-        return front.last().copied();
-    }
-    let path = hull(front.get(start(&front, route, preference)..)?);
-    let worth = route.worth.as_dollars() * p / (1.0 - p);
-    let steps = path.windows(2).take_while(|pair| p > 0.0 && slope(pair[0], pair[1]) <= worth).count();
-    path.get(steps).copied()
-}
-
-fn start(front: &[&Candidate], route: &Route, preference: Option<Preference>) -> usize {
-    let reaches = |candidate: &&Candidate| candidate.offer.success >= route.success_floor;
-    match preference {
-        Some(_) => front.iter().position(reaches).unwrap_or(front.len().saturating_sub(1)),
-        None => 0,
-    }
-}
-
-fn front<'a>(candidates: &[&'a Candidate]) -> Vec<&'a Candidate> {
-    let mut sorted = candidates.to_vec();
-    // A stable sort: of equals the one with the earlier model and the smaller budget stays first.
-    sorted.sort_by(|a, b| {
-        let by_success = b.offer.success.get().total_cmp(&a.offer.success.get());
-        a.burden.total_cmp(&b.burden).then(by_success)
-    });
-    let mut front: Vec<&Candidate> = Vec::new();
-    for candidate in sorted {
-        if front.last().is_none_or(|last| candidate.offer.success > last.offer.success) {
-            front.push(candidate);
-        }
-    }
-    front
-}
-
-/// The lower convex hull (Andrew's monotone chain), from the first to the last.
-fn hull<'a>(front: &[&'a Candidate]) -> Vec<&'a Candidate> {
-    let mut hull: Vec<&Candidate> = Vec::new();
-    for &candidate in front {
-        while let [.., before, last] = hull.as_slice() {
-            if slope(before, last) < slope(last, candidate) {
-                break;
+    /// The best of some chances of success, each with its burden.
+    pub(super) fn best(&self, all: impl Iterator<Item = (f64, f64)>) -> Option<usize> {
+        let rank = |(success, burden): (f64, f64)| match self.floor {
+            Some(floor) if success < floor => (false, success),
+            _ if self.worth.is_infinite() => (true, success),
+            _ => (true, self.worth * success - burden),
+        };
+        let mut best: Option<(usize, (bool, f64))> = None;
+        for (at, one) in all.map(rank).enumerate() {
+            if best.is_none_or(|(_, most)| one > most) {
+                best = Some((at, one));
             }
-            hull.pop();
         }
-        hull.push(candidate);
+        best.map(|(at, _)| at)
     }
-    hull
+}
+
+impl Cell {
+    /// All there is.
+    pub(super) const WHOLE: Cell = Cell { low: f64::NEG_INFINITY, high: f64::INFINITY };
+
+    pub(super) fn holds(&self, success: f64) -> bool {
+        self.low <= success && success <= self.high
+    }
+
+    fn within(self, other: Cell) -> Cell {
+        Cell { low: self.low.max(other.low), high: self.high.min(other.high) }
+    }
+}
+
+impl Scratch {
+    /// The best of some candidates, which stand in `order` (see [`sorted`]).
+    ///
+    /// With p the preference, a candidate is worth `w(p)·success − burden`, where w(p) = worth·p/(1 − p): nothing at
+    /// 0, the route's worth at ½, and beyond all bounds at 1. Where none is stated, that alone decides. Where one is,
+    /// the maximum is found by walking:
+    ///
+    /// 1. The *front*: by rising burden, only what succeeds strictly more often than all before it.
+    /// 2. The *start*: the first on the front that reaches the route's floor, or its last. It is the choice at 0,
+    ///    and what lies before it is left out, so that no preference yields less.
+    /// 3. The *path*: the lower convex hull of the front from the start on. Each step along it buys success at a
+    ///    price, its slope; the walk goes on while w(p) covers the slope. At 1 it is the front's last candidate.
+    ///
+    /// On the hull slopes rise, so the walk ends at the maximum. *A higher preference never yields a lower
+    /// success*: front, start and path do not depend on p, and the walk ends before the first slope above w(p),
+    /// which for a larger w(p) is no earlier; success rises along the path, from the start to the front's last.
+    /// The argument uses no arithmetic on the chosen values, so it holds for floats as it does for reals. It goes on
+    /// where the choice is refined among more candidates of its own *cell*, the success between the middles to the
+    /// next on the path: of equal choices these are equal, and of different ones the cells do not overlap.
+    pub(super) fn choose(
+        &mut self,
+        all: &[Candidate],
+        order: &[usize],
+        aim: &Aim,
+        cell: Cell,
+    ) -> Option<Choice> {
+        let Some(floor) = aim.floor else {
+            let best = aim.best(order.iter().map(|&at| (all[at].success, all[at].burden)))?;
+            return Some(Choice { at: order[best], cell });
+        };
+        self.walk(all, order, floor);
+        let path = &self.path;
+        let slopes = path.windows(2).map(|pair| slope(&all[pair[0]], &all[pair[1]]));
+        let steps = slopes.take_while(|slope| aim.worth > 0.0 && *slope <= aim.worth).count();
+        let at = *path.get(steps)?;
+        let middle = |other: Option<&usize>, none| {
+            other.map_or(none, |&other| f64::midpoint(all[other].success, all[at].success))
+        };
+        let low = middle(steps.checked_sub(1).and_then(|before| path.get(before)), f64::NEG_INFINITY);
+        let high = middle(path.get(steps + 1), f64::INFINITY);
+        Some(Choice { at, cell: Cell { low, high }.within(cell) })
+    }
+
+    /// Leaves the path from the start to the best.
+    fn walk(&mut self, all: &[Candidate], order: &[usize], floor: f64) {
+        let path = &mut self.path;
+        path.clear();
+        for &at in order {
+            if path.last().is_none_or(|&last| all[at].success > all[last].success) {
+                path.push(at);
+            }
+        }
+        let reaches = path.iter().position(|&at| all[at].success >= floor);
+        path.drain(..reaches.unwrap_or(path.len().saturating_sub(1)));
+        // The lower convex hull (Andrew's monotone chain), within the same room: what is kept stands in front.
+        let mut kept = 0;
+        for next in 0..path.len() {
+            while kept > 1
+                && slope(&all[path[kept - 2]], &all[path[kept - 1]])
+                    >= slope(&all[path[kept - 1]], &all[path[next]])
+            {
+                kept -= 1;
+            }
+            path[kept] = path[next];
+            kept += 1;
+        }
+        path.truncate(kept);
+    }
+}
+
+/// By rising burden; of equals what succeeds most, then what stands first: the earlier model and the smaller budget.
+pub(super) fn sorted(all: &[Candidate], order: &mut [usize]) {
+    order.sort_unstable_by(|&a, &b| {
+        let by_burden = all[a].burden.total_cmp(&all[b].burden);
+        by_burden.then_with(|| all[b].success.total_cmp(&all[a].success)).then(a.cmp(&b))
+    });
 }
 
 /// Dollars for a whole unit of success.
 fn slope(from: &Candidate, to: &Candidate) -> f64 {
-    (to.burden - from.burden) / (to.offer.success.get() - from.offer.success.get())
+    (to.burden - from.burden) / (to.success - from.success)
 }

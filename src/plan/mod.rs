@@ -1,31 +1,44 @@
 //! What a request's thinking is worth, and who does it: demand × market × allowance → offers, best first.
 //!
 //! Pure. For each model that can serve the request, a few thinking budgets are priced by the formulas in
-//! `terms`; what cannot be reserved is never offered; `frontier` takes the best. A plan reserves nothing
-//! itself, buys no samples or cascades, and explores nothing: it takes the demand's chances as they are.
+//! `terms`, then votes and cascades of them, where the route has them, in the same terms (`board`); what cannot be
+//! reserved is never offered; `frontier` takes the best, and `refine` finds the budget near it at which more thinking
+//! stops to pay. Where a route explores, the model is drawn (`explore`). A plan reserves nothing itself. A quote shows
+//! all that was priced.
 
+mod board;
 mod bounds;
 mod budgets;
+mod explore;
 mod frontier;
+mod offer;
 mod purse;
+mod quote;
+mod refine;
 mod refusal;
 mod terms;
 #[cfg(test)]
 mod tests;
 mod why;
 
-use crate::catalog::{Allowance, Class, Demand, Market, Model, Needs, Offer, Plan, Route};
+use crate::catalog::{Allowance, Demand, Market, Model, Needs, Plan, Route};
 use crate::chat::Budget;
-use crate::units::{Chance, Money, Tokens};
+use crate::units::{Chance, Tokens};
 
+pub use quote::{Quote, quote};
 pub use refusal::Refusal;
 
-use bounds::Bounds;
-use budgets::Budgets;
-use frontier::Candidate;
-use purse::Purse;
-use terms::{Expected, Terms};
-use why::Reason;
+use board::{Board, Candidate};
+use explore::{Lot, Stand};
+use frontier::{Aim, Cell, Scratch, sorted};
+use offer::offer;
+use why::{Found, Reason};
+
+/// How many models are kept as fallbacks.
+const FALLBACKS_MAX: usize = 3;
+
+/// Which way of choosing this is, for those who judge decisions afterwards; another one has another name.
+pub const POLICY: &str = "value-1";
 
 /// All that a plan depends on.
 #[derive(Debug, Clone, Copy)]
@@ -74,84 +87,85 @@ pub struct Explore {
     pub floor: Chance,
 }
 
+/// What was taken of a board.
+struct Taken<'a> {
+    /// The best candidate, then the best of each model not named before.
+    ranked: Vec<(Candidate, Reason<'a>)>,
+    stands: Vec<Stand>,
+    found: Found,
+    propensity: f64,
+}
+
 /// Plans a request.
 ///
 /// # Errors
 /// When no model can serve it within its budgets; of several models' refusals, the one that came nearest.
 pub fn plan(ask: &Ask) -> Result<Plan, Refusal> {
-    let mut candidates = Vec::new();
-    let mut nearest = Refusal::Unhealthy;
-    let mut refused = false;
-    for model in ask.models {
-        match offers(ask, model) {
-            Ok(more) => candidates.extend(more),
-            Err(refusal) if !refused || refusal.nearness() > nearest.nearness() => {
-                (nearest, refused) = (refusal, true);
-            }
-            Err(_) => {}
-        }
+    let mut nearest = None;
+    let board = Board::of(ask, |_, refusal| nearer(&mut nearest, refusal));
+    let taken = take(ask, &board).ok_or_else(|| nearest.unwrap_or(Refusal::Unhealthy))?;
+    let mut offers = taken.ranked.iter().map(|(candidate, reason)| offer(ask, &board, candidate, *reason));
+    let best = offers.next().ok_or(Refusal::Unhealthy)?;
+    let fallbacks: Vec<_> = offers.collect();
+    let why = why::why(ask, (&best, taken.ranked[0].1), taken.found, fallbacks.first());
+    let contenders = taken.stands.iter().map(|stand| offer::contender(ask, &board, stand)).collect();
+    Ok(Plan { best, fallbacks, propensity: taken.propensity, contenders, why })
+}
+
+/// Keeps the refusal that came nearest to an offer; of equals the first.
+fn nearer(nearest: &mut Option<Refusal>, refusal: Refusal) {
+    if nearest.as_ref().is_none_or(|known| refusal.nearness() > known.nearness()) {
+        *nearest = Some(refusal);
     }
-    let ranked = frontier::ranked(&candidates, ask.route, ask.budget.preference);
-    let why = why::why(ask.demand, &ranked);
-    let mut offers = ranked.into_iter().map(|candidate| candidate.offer.clone());
-    let best = offers.next().ok_or(nearest)?;
-    Ok(Plan { best, fallbacks: offers.collect(), propensity: 1.0, contenders: Vec::new(), why })
 }
 
-/// One model's offers, each within all limits.
-fn offers(ask: &Ask, model: &Model) -> Result<Vec<Candidate>, Refusal> {
-    let terms = Terms::of(ask, model)?;
-    let bounds = Bounds::of(ask, &terms)?;
-    let budgets = Budgets::of(ask, &terms, &bounds)?;
-    let purse = Purse::whole(ask, &model.name);
-    let candidates = budgets.each.iter().map(|&thinking| {
-        let solution = budgets::solution(&terms, &bounds, &purse, thinking);
-        let reason =
-            if thinking == budgets.ceiling.most { budgets.ceiling.by.clone() } else { Reason::Value };
-        candidate(ask, &terms, (thinking, solution), reason)
-    });
-    Ok(candidates.filter(|candidate| purse.holds(candidate.offer.worst)).collect())
-}
-
-/// Prices one pair of budgets.
-fn candidate(ask: &Ask, terms: &Terms, (thinking, solution): (Tokens, Tokens), reason: Reason) -> Candidate {
-    let success = rounded(terms.demand.success(thinking));
-    let Expected { dollars, seconds } = terms.expected(thinking, solution);
-    let burden = ask.market.shadow_price.max(0.0) * dollars + ask.route.second.as_dollars() * seconds;
-    let offer = Offer {
-        model: terms.model.name.clone(),
-        class: terms.class,
-        resume: terms.resume,
-        thinking,
-        solution,
-        overhead: terms.overhead(),
-        rescue: terms.may_be_rescued(),
-        effort: effort(ask, terms, thinking, &reason),
-        samples: 1,
-        escalate: None,
-        success,
-        cost: Money::from_dollars_up(dollars),
-        worst: terms.worst(thinking, solution),
-        seconds,
-        value: ask.route.worth.as_dollars() * success.get() - burden,
+/// The best candidate, by worth or by a draw, and the best of the models next to it. Nothing, where there is no candidate.
+fn take<'a>(ask: &Ask, board: &Board<'a>) -> Option<Taken<'a>> {
+    let aim = Aim::of(ask);
+    let mut scratch = Scratch::default();
+    let mut stands = explore::stands(board, &aim);
+    let Lot { uncapped, drawn } = explore::lot(ask, board, &mut stands, &aim);
+    let (best, cell) = match drawn {
+        Some(drawn) => (stands.get(drawn)?.best, Cell::WHOLE),
+        None => chosen(board, &stands, &aim, &mut scratch)?,
     };
-    Candidate { offer, burden, reason }
-}
-
-/// Success to a ten-thousandth: finer differences are noise, and should not buy tokens.
-fn rounded(success: Chance) -> Chance {
-    Chance::new((success.get() * 1e4).round() / 1e4)
-}
-
-/// The word to send to a model with efforts: the caller's own where it has it and nothing lowered it, else
-/// the highest whose usual thought fits the budget, or the lowest.
-fn effort(ask: &Ask, terms: &Terms, thinking: Tokens, reason: &Reason) -> Option<String> {
-    let model = terms.model;
-    if terms.class != Class::Effort {
-        return None;
+    let first = best.serving;
+    let mut ranked = Vec::with_capacity(1 + FALLBACKS_MAX);
+    ranked.push(best);
+    while let (true, Some(next)) = (ranked.len() <= FALLBACKS_MAX, next(&stands, &ranked, &aim)) {
+        ranked.push(next);
     }
-    let stated = ask.budget.depth.as_ref().and_then(|depth| depth.word.as_deref());
-    let own = model.efforts.iter().find(|level| *reason == Reason::Effort && stated == Some(&level.word));
-    let fitting = model.efforts.iter().rfind(|level| level.usual <= thinking && thinking > Tokens::ZERO);
-    own.or(fitting).or(model.efforts.first()).map(|level| level.word.clone())
+    ranked[0] = refine::refined(ask, board, (best, cell), &aim, &mut scratch);
+    let mut ranked: Vec<(Candidate, Reason)> =
+        ranked.into_iter().map(|best| (best, board.reason(&best))).collect();
+    if let Some(longest) = uncapped.then(|| board.longest(ask, first)).flatten() {
+        ranked[0] = (longest, Reason::Uncapped);
+    }
+    let stand = stands.iter_mut().find(|stand| stand.best.serving == first)?;
+    stand.best = ranked[0].0;
+    if drawn.is_none() {
+        stand.propensity = 1.0;
+    }
+    let (propensity, found) = (stand.propensity, if drawn.is_some() { Found::Drawn } else { Found::Valued });
+    Some(Taken { ranked, stands, found, propensity })
+}
+
+/// The best of all, by worth.
+fn chosen(board: &Board, stands: &[Stand], aim: &Aim, scratch: &mut Scratch) -> Option<(Candidate, Cell)> {
+    if aim.floor.is_none() {
+        let best = aim.best(stands.iter().map(|stand| (stand.best.success, stand.best.burden)))?;
+        return Some((stands[best].best, Cell::WHOLE));
+    }
+    let mut order: Vec<usize> = (0..board.candidates.len()).collect();
+    sorted(&board.candidates, &mut order);
+    let choice = scratch.choose(&board.candidates, &order, aim, Cell::WHOLE)?;
+    Some((board.candidates[choice.at], choice.cell))
+}
+
+/// The best of the models that are not ranked yet.
+fn next(stands: &[Stand], ranked: &[Candidate], aim: &Aim) -> Option<Candidate> {
+    let is_left = |stand: &&Stand| ranked.iter().all(|one| one.serving != stand.best.serving);
+    let best =
+        aim.best(stands.iter().filter(is_left).map(|stand| (stand.best.success, stand.best.burden)))?;
+    stands.iter().filter(is_left).nth(best).map(|stand| stand.best)
 }

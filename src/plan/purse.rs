@@ -16,44 +16,54 @@ enum Cap<'a> {
 }
 
 /// Limits on a worst case.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Purse<'a> {
-    caps: Vec<Cap<'a>>,
+    caps: [Option<Cap<'a>>; 5],
 }
 
 impl<'a> Purse<'a> {
     /// The caller's `cost_usd`, which lowers even a stated thinking budget.
     pub(super) fn stated(ask: &Ask<'a>) -> Purse<'a> {
-        Purse { caps: ask.budget.cost.map(Cap::Cost).into_iter().collect() }
+        Purse { caps: [ask.budget.cost.map(Cap::Cost), None, None, None, None] }
     }
 
     /// That, and what is left under limits, which refuse a stated thinking budget rather than lower it.
     pub(super) fn whole(ask: &Ask<'a>, model: &str) -> Purse<'a> {
-        let mut caps = Purse::stated(ask).caps;
-        for purse in [Some(&ask.allowance.purse), ask.allowance.models.get(model)].into_iter().flatten() {
-            caps.extend(purse.money.as_ref().map(Cap::Money));
-            caps.extend(purse.thinking.as_ref().map(Cap::Thinking));
+        let (all, own) = (&ask.allowance.purse, ask.allowance.models.get(model));
+        let [stated, ..] = Purse::stated(ask).caps;
+        Purse {
+            caps: [
+                stated,
+                all.money.as_ref().map(Cap::Money),
+                all.thinking.as_ref().map(Cap::Thinking),
+                own.and_then(|own| own.money.as_ref()).map(Cap::Money),
+                own.and_then(|own| own.thinking.as_ref()).map(Cap::Thinking),
+            ],
         }
-        Purse { caps }
+    }
+
+    /// True where nothing is limited, so that a worst case need not be reckoned.
+    pub(super) fn is_bottomless(&self) -> bool {
+        self.caps.iter().all(Option::is_none)
     }
 
     /// Whether all of the worst case can be reserved.
     pub(super) fn holds(&self, worst: WorstCase) -> bool {
-        self.caps.iter().all(|cap| cap.holds(worst))
+        self.caps.iter().flatten().all(|cap| cap.holds(worst))
     }
 
     /// Which cap keeps a worst case out.
-    pub(super) fn reason(&self, worst: WorstCase) -> Option<Reason> {
-        self.caps.iter().find(|cap| !cap.holds(worst)).map(|cap| match cap {
+    pub(super) fn reason(&self, worst: WorstCase) -> Option<Reason<'a>> {
+        self.caps.iter().flatten().find(|cap| !cap.holds(worst)).map(|cap| match cap {
             Cap::Cost(_) => Reason::Cost,
-            Cap::Money(left) => Reason::Left(left.limit.clone()),
-            Cap::Thinking(left) => Reason::Left(left.limit.clone()),
+            Cap::Money(left) => Reason::Left(&left.limit),
+            Cap::Thinking(left) => Reason::Left(&left.limit),
         })
     }
 
     /// The refusal of a worst case, if it does not fit.
     pub(super) fn check(&self, worst: WorstCase) -> Result<(), Refusal> {
-        self.caps.iter().find(|cap| !cap.holds(worst)).map_or(Ok(()), |cap| Err(cap.refusal(worst)))
+        self.caps.iter().flatten().find(|cap| !cap.holds(worst)).map_or(Ok(()), |cap| Err(cap.refusal(worst)))
     }
 }
 

@@ -14,6 +14,14 @@ pub enum Refusal {
         /// The word for it.
         what: &'static str,
     },
+    /// The one model that was asked for cannot.
+    #[error("{model} cannot do {what}: ask for another model or leave it out")]
+    ModelNotCapable {
+        /// The model.
+        model: Arc<str>,
+        /// The word for it.
+        what: &'static str,
+    },
     /// The prompt leaves no room for an answer.
     #[error(
         "prompt, hand-off and one token of answer take {needed} tokens, the context is {context}: shorten the messages"
@@ -50,7 +58,8 @@ pub enum Refusal {
     },
     /// Not even an answer without a thought is there in time.
     #[error(
-        "an answer without a thought takes about {needed:?}, the deadline is in {left:?}: allow more time"
+        "an answer without a thought takes about {}, the deadline is in {}: allow more time",
+        seconds(*needed), seconds(*left)
     )]
     DeadlineUnreachable {
         /// The least time for a usual answer.
@@ -88,10 +97,19 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The same, where there was no other model to choose.
+    #[must_use]
+    pub fn of_model(self, model: &Arc<str>) -> Refusal {
+        match self {
+            Refusal::NotCapable { what } => Refusal::ModelNotCapable { model: model.clone(), what },
+            other => other,
+        }
+    }
+
     /// The stable word for it, in errors and metrics.
     pub fn code(&self) -> &'static str {
         match self {
-            Refusal::NotCapable { .. } => "model_not_capable",
+            Refusal::NotCapable { .. } | Refusal::ModelNotCapable { .. } => "model_not_capable",
             Refusal::ContextExceeded { .. } => "context_length_exceeded",
             Refusal::BudgetTooSmall { .. } | Refusal::AlwaysThinks { .. } | Refusal::RequestCost { .. } => {
                 "budget_too_small"
@@ -108,7 +126,7 @@ impl Refusal {
     pub(super) fn nearness(&self) -> (u8, u128) {
         let less = |amount: u64| u128::from(u64::MAX - amount);
         match self {
-            Refusal::NotCapable { .. } => (0, 0),
+            Refusal::NotCapable { .. } | Refusal::ModelNotCapable { .. } => (0, 0),
             Refusal::ContextExceeded { context, .. } => (1, context.0.into()),
             Refusal::BudgetTooSmall { needed, .. } | Refusal::AlwaysThinks { needed } => (2, less(needed.0)),
             Refusal::Unpriced { .. } => (3, 0),
@@ -117,5 +135,45 @@ impl Refusal {
             Refusal::RequestCost { needed, .. } => (6, less(needed.0)),
             Refusal::DoesNotFit { needed, .. } => (7, less(needed.size())),
         }
+    }
+}
+
+/// A time as people write it: in seconds, to two places, or to none from ten on.
+fn seconds(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds >= 9.995 {
+        return format!("{seconds:.0} s");
+    }
+    let text = format!("{seconds:.2}");
+    format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_told_in_seconds() {
+        let refusal = |needed, left| Refusal::DeadlineUnreachable {
+            needed: Duration::from_nanos(needed),
+            left: Duration::from_millis(left),
+        };
+        let check = |needed, left, words: &str| {
+            let said = refusal(needed, left).to_string();
+            assert!(said.contains(words), "{said}");
+        };
+        check(1_240_300_127, 1_000, "takes about 1.24 s, the deadline is in 1 s: ");
+        check(63_418_000_001, 50, "takes about 63 s, the deadline is in 0.05 s: ");
+        check(9_999_999_999, 2_500, "takes about 10 s, the deadline is in 2.5 s: ");
+    }
+
+    #[test]
+    fn the_one_model_that_was_asked_for_is_named() {
+        let refusal = Refusal::NotCapable { what: "images" };
+        assert!(refusal.to_string().starts_with("no model here can do images: "));
+        let named = refusal.of_model(&"plain".into());
+        assert_eq!(named.code(), "model_not_capable");
+        assert!(named.to_string().starts_with("plain cannot do images: "));
+        assert_eq!(Refusal::Unhealthy.of_model(&"plain".into()), Refusal::Unhealthy);
     }
 }

@@ -8,11 +8,14 @@ use super::{Ask, Refusal};
 /// The stop or discarded token that a call may be billed for beyond its limit.
 const STOP: Tokens = Tokens(1);
 
+/// What a model without a price costs, where no money is limited.
+static FREE: Tariff = Tariff::FREE;
+
 /// What a model lacks that calls tools, but none where its thoughts are held.
 const HELD_TOOLS: &str = "tools while its thinking is held";
 
 /// One model, on its terms for this request.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub model: &'a Model,
     pub demand: &'a ModelDemand,
@@ -21,17 +24,34 @@ pub(super) struct Terms<'a> {
     pub class: Class,
     /// How an answer is asked for after a thought that was stopped, where that can be.
     pub resume: Option<Class>,
-    tariff: Tariff,
+    tariff: &'a Tariff,
     choices: u32,
     /// True where a text is to go on, without template or thought.
     raw: bool,
     /// True where a deadline may end the thought before its budget does: then a second call resumes from it.
     timed: bool,
+    /// How much of the prompt is in the provider's cache, where the episode is with this model.
+    cached: Tokens,
+    /// What tokens are expected to cost.
+    dollars: PerToken,
+    /// How long a thought is, on average.
+    mean: f64,
 }
 
-/// What an offer is expected to take.
+/// List prices in dollars.
+#[derive(Debug, Clone, Copy)]
+struct PerToken {
+    input: f64,
+    output: f64,
+    /// Less for one that is cached.
+    saved: f64,
+}
+
+/// What a pair of budgets is expected to reach and to take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected {
+    /// The chance of a right answer.
+    pub success: f64,
     /// For all choices, in dollars.
     pub dollars: f64,
     /// To the whole answer; choices run side by side.
@@ -66,16 +86,26 @@ impl<'a> Terms<'a> {
         if !conditions.healthy {
             return Err(Refusal::Unhealthy);
         }
+        let tariff = model.tariff.as_ref().unwrap_or(&FREE);
+        let list = tariff.list(demand.prompt);
+        let sticky = ask.sticky.filter(|sticky| *sticky.model == *model.name);
         Ok(Terms {
             model,
             demand,
             conditions,
             class,
             resume: model.resume(class, ask.needs),
-            tariff: model.tariff.unwrap_or(Tariff::FREE),
+            tariff,
             choices: ask.choices.max(1),
             raw: ask.needs.service == Service::Completions,
             timed: ask.budget.deadline.is_some(),
+            cached: sticky.map_or(Tokens::ZERO, |sticky| sticky.cached.min(demand.prompt)),
+            dollars: PerToken {
+                input: list.input.dollars_per_token(),
+                output: list.output.dollars_per_token(),
+                saved: tariff.saved_by_cache(demand.prompt),
+            },
+            mean: demand.thinking.mean(),
         })
     }
 
@@ -148,23 +178,32 @@ impl<'a> Terms<'a> {
         (first, second)
     }
 
-    /// What budgets of `t` and `s` are expected to take. With F the distribution of the thought's length, each
-    /// choice reads `prompt + (1 − F(t))·what a cut reads again` and writes `E[min(L, t)] + E[S] + (1 − F(t))·
-    /// what a cut writes`. Cost is that at list prices, time that at the measured speeds after the queue.
+    /// What budgets of `t` and `s` are expected to reach and to take. With F the distribution of the thought's length,
+    /// each choice reads `prompt + (1 − F(t))·what a cut reads again` and writes `E[min(L, t)] + E[S] + (1 − F(t))·
+    /// what a cut writes`. Cost is that at list prices, time that at the measured speeds after the queue. What the
+    /// provider has in its cache is read at the price for that, and in no time: so a switch to another model is charged
+    /// the cache that it loses.
     pub(super) fn expected(&self, t: Tokens, s: Tokens) -> Expected {
         let solution = self.demand.solution.min(s).as_f64();
         let cut = self.cut(t, solution);
-        let share = if self.thinks() { 1.0 - self.demand.thinking.finished(t.as_f64()) } else { 0.0 };
-        let read = self.demand.prompt.as_f64() + share * cut.read;
-        let written = self.demand.thinking.mean_within(t.as_f64()) + solution + share * cut.written;
-        let list = self.tariff.list(self.demand.prompt);
-        let (input, output) = (list.input.dollars_per_token(), list.output.dollars_per_token());
+        let held = self.demand.thinking.held(t.as_f64(), self.mean);
+        let share = if self.thinks() { 1.0 - held.finished } else { 0.0 };
+        let (prompt, cached) = (self.demand.prompt.as_f64(), self.cached.as_f64());
+        let read = prompt + share * cut.read;
+        let written = held.within + solution + share * cut.written;
+        let PerToken { input, output, saved } = self.dollars;
         let Conditions { queue, prefill, token, .. } = self.conditions;
         Expected {
+            success: rounded(self.demand.success_held(t, &held).get()),
             dollars: f64::from(self.choices)
-                * (self.tariff.call.as_dollars() + input * read + output * written),
-            seconds: queue + prefill * read + token * written,
+                * (self.tariff.call.as_dollars() + input * read - saved * cached + output * written),
+            seconds: queue + prefill * (read - cached) + token * written,
         }
+    }
+
+    /// What the prompt and a usual answer cost at list prices: by which models are called dearer.
+    pub(super) fn list_dollars(&self) -> f64 {
+        self.dollars.input * self.demand.prompt.as_f64() + self.dollars.output * self.demand.solution.as_f64()
     }
 
     /// The time that budgets of `t` and `s` take when they are used up, hand-off included.
@@ -201,4 +240,9 @@ impl<'a> Terms<'a> {
             Class::Effort => CutCost { read: prompt, written: solution },
         }
     }
+}
+
+/// Success to a ten-thousandth: finer differences are noise, and should not buy tokens.
+pub(super) fn rounded(success: f64) -> f64 {
+    Tokens::round(success * 1e4).as_f64() / 1e4
 }

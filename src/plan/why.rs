@@ -1,13 +1,15 @@
 //! What decided, in one line.
 
-use crate::catalog::{Demand, Offer};
-use crate::units::Limit;
+use std::fmt::{self, Write as _};
 
-use super::frontier::Candidate;
+use crate::catalog::{Demand, Offer};
+use crate::units::{Limit, Tokens};
+
+use super::Ask;
 
 /// What limits a thinking budget.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Reason {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Reason<'a> {
     /// The caller's `thinking_tokens`.
     Stated,
     /// The caller's effort.
@@ -25,42 +27,84 @@ pub(super) enum Reason {
     /// The least that a provider takes.
     Least,
     /// What is left under a limit.
-    Left(Limit),
+    Left(&'a Limit),
     /// More thinking was possible, and not worth its price.
     Value,
+    /// All that is possible, so that whole lengths are seen.
+    Uncapped,
 }
 
-impl Reason {
-    fn words(&self) -> String {
-        match self {
-            Reason::Stated => "stated".into(),
-            Reason::Effort => "by effort".into(),
-            Reason::Total => "limited by max_completion_tokens".into(),
-            Reason::Cost => "limited by cost_usd".into(),
-            Reason::Deadline => "limited by the deadline".into(),
-            Reason::Context => "limited by the context".into(),
-            Reason::Provider => "the most that the model thinks".into(),
-            Reason::Least => "less is no thought to its provider".into(),
-            Reason::Left(limit) => format!("limited by what {limit} has left"),
-            Reason::Value => "chosen by value".into(),
-        }
+/// How the model was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Found {
+    /// By its worth.
+    Valued,
+    /// By a draw.
+    Drawn,
+}
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Stated => "stated",
+            Reason::Effort => "by effort",
+            Reason::Total => "limited by max_completion_tokens",
+            Reason::Cost => "limited by cost_usd",
+            Reason::Deadline => "limited by the deadline",
+            Reason::Context => "limited by the context",
+            Reason::Provider => "the most that the model thinks",
+            Reason::Least => "less is no thought to its provider",
+            Reason::Left(limit) => return write!(f, "limited by what {limit} has left"),
+            Reason::Value => "chosen by value",
+            Reason::Uncapped => "left uncapped to learn whole lengths",
+        })
     }
 }
 
 /// One line on the chosen offer and the next best.
-pub(super) fn why(demand: &Demand, ranked: &[&Candidate]) -> String {
-    let head = format!("{}, difficulty {:.2}", demand.class.word(), demand.difficulty.get());
-    let Some((first, others)) = ranked.split_first() else { return head };
-    let usual = demand.models.get(&first.offer.model).map_or(0.0, |model| model.thinking.median());
-    let offer = &first.offer;
-    let budget = match offer.thinking.0 {
-        0 => format!("{} answers without thinking", offer.model),
-        t => format!("{} thinks up to {t} tokens, usually about {usual:.0}", offer.model),
-    };
-    let next = others.first().map_or(String::new(), |next| format!("; next: {}", short(&next.offer)));
-    format!("{head}: {budget} ({}), {}{next}", offer.success, first.reason.words())
+pub(super) fn why(ask: &Ask, (best, reason): (&Offer, Reason), found: Found, next: Option<&Offer>) -> String {
+    let mut why = String::with_capacity(160);
+    // Writing to a text does not fail.
+    let _ = write!(why, "{}, difficulty {:.2}: ", ask.demand.class.word(), ask.demand.difficulty.get());
+    let _ = budget(&mut why, ask.demand, best);
+    let _ = write!(why, " ({}), {reason}", best.success);
+    let _ = samples(&mut why, best);
+    let _ = circumstances(&mut why, ask, best, found);
+    if let Some(next) = next {
+        let _ = write!(why, "; next: {} with {} ({})", next.model, next.thinking, next.success);
+    }
+    why
 }
 
-fn short(offer: &Offer) -> String {
-    format!("{} with {} ({})", offer.model, offer.thinking, offer.success)
+fn budget(why: &mut String, demand: &Demand, offer: &Offer) -> fmt::Result {
+    if offer.thinking == Tokens::ZERO {
+        return write!(why, "{} answers without thinking", offer.model);
+    }
+    let usual = demand.models.get(&offer.model).map_or(0.0, |model| model.thinking.median());
+    write!(why, "{} thinks up to {} tokens, usually about {usual:.0}", offer.model, offer.thinking)
+}
+
+fn samples(why: &mut String, offer: &Offer) -> fmt::Result {
+    match &offer.escalate {
+        Some(second) => write!(
+            why,
+            ", {} times, and {} is asked where they do not agree, which pays",
+            offer.samples, second.model
+        ),
+        None if offer.samples > 1 => write!(why, ", up to {} times with a vote, which pays", offer.samples),
+        None => Ok(()),
+    }
+}
+
+fn circumstances(why: &mut String, ask: &Ask, offer: &Offer, found: Found) -> fmt::Result {
+    if found == Found::Drawn {
+        why.push_str(", drawn to learn which model is best");
+    }
+    match ask.sticky {
+        Some(sticky) if *sticky.model == *offer.model && sticky.cached > Tokens::ZERO => {
+            write!(why, ", stays where {} tokens of the prompt are cached", sticky.cached)
+        }
+        Some(sticky) if *sticky.model != *offer.model => write!(why, ", switched from {}", sticky.model),
+        _ => Ok(()),
+    }
 }

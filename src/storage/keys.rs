@@ -10,7 +10,7 @@ macro_rules! key_statements {
         use crate::tenant::{
             Access, KeyHash, KeyId, KeyRecord, Percent, Retired, Scope, Stored, TenantLimit, Terms,
         };
-        use crate::units::{AccountId, Amount, Timestamp, Unit, Window};
+        use crate::units::{AccountId, Amount, Priority, Timestamp, Unit, Window};
 
         /// All of it as of one moment, in a transaction.
         async fn stored(connection: &mut $connection) -> Result<Stored, sqlx::Error> {
@@ -54,7 +54,7 @@ macro_rules! key_statements {
 
         async fn keys(connection: &mut $connection) -> Result<Vec<KeyRecord>, sqlx::Error> {
             let read =
-                sqlx::query("SELECT id, account, admin, created_at, expires_at, revoked_at FROM keys ORDER BY id");
+                sqlx::query("SELECT id, account, admin, priority, created_at, expires_at, revoked_at FROM keys ORDER BY id");
             let mut keys: Vec<KeyRecord> =
                 read.fetch_all(&mut *connection).await?.iter().map(key).collect::<Result<_, _>>()?;
             let read = sqlx::query("SELECT key, hash, until FROM key_secrets ORDER BY key, position");
@@ -89,10 +89,16 @@ macro_rules! key_statements {
                 hash: NOTHING,
                 retired: Vec::new(),
                 access: Access { admin: row.try_get::<i64, _>("admin")? == 1, ..Access::default() },
+                priority: priority(row)?,
                 created: Timestamp(row.try_get("created_at")?),
                 expires: time("expires_at")?,
                 revoked: time("revoked_at")?,
             })
+        }
+
+        fn priority(row: &$row) -> Result<Priority, sqlx::Error> {
+            let word: String = row.try_get("priority")?;
+            Priority::named(&word).ok_or_else(|| wrong("priority", "an unknown priority"))
         }
 
         /// The key that a row belongs to, among keys in the order of their ids.
@@ -122,9 +128,10 @@ macro_rules! key_statements {
         async fn put_key(connection: &mut $connection, key: &KeyRecord) -> Result<(), sqlx::Error> {
             let id = key.id.to_string();
             sqlx::query(
-                "INSERT INTO keys (id, account, admin, created_at, expires_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6) \
+                "INSERT INTO keys (id, account, admin, created_at, expires_at, revoked_at, priority) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7) \
                  ON CONFLICT (id) DO UPDATE SET account = excluded.account, admin = excluded.admin, \
-                 created_at = excluded.created_at, expires_at = excluded.expires_at, revoked_at = excluded.revoked_at",
+                 priority = excluded.priority, created_at = excluded.created_at, expires_at = excluded.expires_at, revoked_at = excluded.revoked_at",
             )
             .bind(&id)
             .bind(key.account.as_str())
@@ -132,6 +139,7 @@ macro_rules! key_statements {
             .bind(key.created.0)
             .bind(key.expires.map(|time| time.0))
             .bind(key.revoked.map(|time| time.0))
+            .bind(key.priority.word())
             .execute(&mut *connection)
             .await?;
             for delete in ["DELETE FROM key_secrets WHERE key = $1", "DELETE FROM key_scopes WHERE key = $1"] {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::units::{AccountId, Timestamp};
+use crate::units::{AccountId, Priority, Timestamp};
 
 use super::declared::Index;
 use super::keys::Table;
@@ -28,6 +28,8 @@ pub struct Listed {
     pub hash: KeyHash,
     /// What it may name and do.
     pub access: Access,
+    /// Who goes first where requests wait.
+    pub priority: Priority,
     /// When it was made; not known of declared ones.
     pub created: Option<Timestamp>,
     /// From when on it is refused.
@@ -140,7 +142,8 @@ impl Book {
         }
         for record in self.live() {
             let (account, access) = (record.account.clone(), record.access.clone());
-            let tenant = Tenant { access, expires: record.expires, ..Tenant::new(account, record.hash) };
+            let (expires, priority) = (record.expires, record.priority);
+            let tenant = Tenant { access, expires, priority, ..Tenant::new(account, record.hash) };
             let tenant = Arc::new(tenant);
             table.insert(Some(record.hash), record.expires, tenant.clone());
             for retired in &record.retired {
@@ -171,6 +174,7 @@ impl Book {
             source: Source::Configuration,
             hash: tenant.key?,
             access: tenant.access.clone(),
+            priority: tenant.priority,
             created: None,
             expires: tenant.expires,
             revoked: None,
@@ -186,6 +190,7 @@ impl Book {
             source: Source::Store,
             hash: record.hash,
             access: record.access.clone(),
+            priority: record.priority,
             created: Some(record.created),
             expires: record.expires,
             revoked: record.revoked,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::units::{AccountId, Timestamp};
+use crate::units::{AccountId, Priority, Timestamp};
 
 use super::{Access, Book, Change, KeyHash, KeyId, KeyRecord, KeyRefused, Retired, Terms, TermsPatch};
 
@@ -16,6 +16,8 @@ pub struct KeyPatch {
     pub routes: Option<Vec<Arc<str>>>,
     /// Whether it may use the admin API.
     pub admin: Option<bool>,
+    /// Who goes first where requests wait.
+    pub priority: Option<Priority>,
     /// From when on it is refused; inside, never.
     pub expires: Option<Option<Timestamp>>,
     /// What its account may spend.
@@ -29,7 +31,8 @@ impl KeyPatch {
             routes: self.routes.clone().unwrap_or(record.access.routes),
             admin: self.admin.unwrap_or(record.access.admin),
         };
-        KeyRecord { access, expires: self.expires.unwrap_or(record.expires), ..record }
+        let priority = self.priority.unwrap_or(record.priority);
+        KeyRecord { access, priority, expires: self.expires.unwrap_or(record.expires), ..record }
     }
 }
 
@@ -133,6 +136,7 @@ pub(super) fn new_record(id: KeyId, account: &AccountId, hash: KeyHash, now: Tim
         hash,
         retired: Vec::new(),
         access: Access::default(),
+        priority: Priority::default(),
         created: now,
         expires: None,
         revoked: None,

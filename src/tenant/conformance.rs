@@ -1,6 +1,6 @@
 //! What every store of keys does.
 
-use crate::units::{AccountId, Amount, Count, Money, Timestamp, Tokens, Window, Zone};
+use crate::units::{AccountId, Amount, Count, Money, Priority, Timestamp, Tokens, Window, Zone};
 
 use super::{
     Access, Change, KeyId, KeyRecord, KeyStore, KeyStoreError, Percent, Retired, Scope, Stored, TenantLimit,
@@ -25,6 +25,7 @@ pub(crate) fn record(account: &str, secret: &str) -> KeyRecord {
         hash: hash_key(secret),
         retired: Vec::new(),
         access: Access::default(),
+        priority: Priority::default(),
         created: Timestamp(1_000),
         expires: None,
         revoked: None,
@@ -54,6 +55,7 @@ async fn what_is_put_comes_back_as_it_was(store: &dyn KeyStore) {
             routes: vec!["auto".into()],
             admin: true,
         },
+        priority: Priority::Batch,
         expires: Some(Timestamp(5_000)),
         revoked: Some(Timestamp(-1)),
         ..record("acme/Müller & Söhne", "sk-full")

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use serde_json::Value;
 
-use crate::units::{AccountId, Zone};
+use crate::units::{AccountId, Priority, Zone};
 
 use super::{Book, Listed, Percent, TenantLimit, Terms};
 
@@ -44,6 +44,9 @@ fn key_lines(text: &mut String, key: &Listed) {
     }
     if key.access.admin {
         line(text, "admin", "true");
+    }
+    if key.priority != Priority::default() {
+        line(text, "priority", quoted(key.priority.word()));
     }
     if let Some(expires) = key.expires {
         line(text, "expires_at", quoted(&expires.to_string()));

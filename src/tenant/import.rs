@@ -112,7 +112,8 @@ impl Book {
             Some(own) if own.hash == hash => own.clone(),
             Some(own) => replaced(own.clone(), hash, now),
         };
-        let record = KeyRecord { access: wanted.access.clone(), expires: wanted.expires, ..record };
+        let (access, expires, priority) = (wanted.access.clone(), wanted.expires, wanted.priority);
+        let record = KeyRecord { access, expires, priority, ..record };
         Ok(match own {
             None => (Step::New, Some(record)),
             Some(own) if *own == record => (Step::Same, None),

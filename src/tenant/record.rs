@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::units::{AccountId, Timestamp};
+use crate::units::{AccountId, Priority, Timestamp};
 
 use super::{Access, KeyHash, KeyId, Terms};
 
@@ -19,6 +19,8 @@ pub struct KeyRecord {
     pub retired: Vec<Retired>,
     /// What it may name and do.
     pub access: Access,
+    /// Who goes first where requests wait.
+    pub priority: Priority,
     /// When it was made.
     pub created: Timestamp,
     /// From when on it is refused.

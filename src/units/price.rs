@@ -24,6 +24,13 @@ impl Price {
 
     /// What tokens at several prices cost together, rounded up once.
     pub fn cost_of_all<const N: usize>(parts: [(Price, Tokens); N]) -> Money {
+        // Nearly always it fits 64 bits, which is several times as fast.
+        let small = parts.iter().try_fold(0u64, |sum, (price, tokens)| {
+            sum.checked_add(price.per_million_tokens.0.checked_mul(tokens.0)?)
+        });
+        if let Some(exact) = small {
+            return Money(exact.div_ceil(1_000_000));
+        }
         let exact = parts.iter().fold(0u128, |sum, (price, tokens)| {
             sum.saturating_add(u128::from(price.per_million_tokens.0) * u128::from(tokens.0))
         });

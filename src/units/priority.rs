@@ -19,6 +19,14 @@ impl Priority {
         }
     }
 
+    /// All of them.
+    pub const ALL: [Priority; 2] = [Priority::Interactive, Priority::Batch];
+
+    /// The one with that word.
+    pub fn named(word: &str) -> Option<Priority> {
+        Priority::ALL.into_iter().find(|known| known.word() == word)
+    }
+
     /// The lower one of the two: a request may give way to others, never push ahead of its key.
     #[must_use]
     pub fn lowered(self, other: Priority) -> Priority {

@@ -27,6 +27,8 @@ const API: &[Row] = &[
     ("GET", "/v1/models/{*name}", [401, 401, 404, 404, 401]),
     ("GET", "/v1/allowance", [401, 401, 200, 200, 401]),
     ("GET", "/v1/usage", [401, 401, 200, 200, 401]),
+    ("POST", "/v1/feedback", [401, 401, 400, 400, 401]),
+    ("GET", "/v1/requests/{id}", [401, 401, 404, 404, 401]),
     ("GET", "/metrics", [200, 200, 200, 200, 200]),
     ("GET", "/healthz", [200, 200, 200, 200, 200]),
     ("GET", "/readyz", [200, 200, 200, 200, 200]),
@@ -280,6 +282,8 @@ const NAMING: &[(&str, &str)] = &[
 const NAMELESS: &[(&str, &str)] = &[
     ("GET", "/v1/allowance"),
     ("GET", "/v1/usage"),
+    ("POST", "/v1/feedback"),
+    ("GET", "/v1/requests/{id}"),
     ("GET", "/metrics"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),

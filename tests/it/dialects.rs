@@ -168,6 +168,18 @@ async fn a_thought_is_held_as_its_class_promises_and_the_answer_comes() {
 }
 
 #[tokio::test]
+async fn of_a_thought_that_nobody_counted_no_more_is_sent_again_than_is_paid_for() {
+    let scene = Scene::new(Kind::Ollama, &[Class::Turn], Script::new(300, 5)).await;
+    let answer = scene.ask(&json!({})).await.good();
+    let thought = answer["choices"][0]["message"]["reasoning_content"].as_str().unwrap();
+    assert!(thought.len() as u64 > 2 * T, "{thought}");
+    let sent = scene.emulator.calls()[1].body["messages"][0]["content"].to_string();
+    let sent = sent.matches("hm").count() as u64 * 3;
+    assert!((T - 3..=T + 1).contains(&sent), "a token may be no more than a byte: {sent}");
+    scene.charged().await;
+}
+
+#[tokio::test]
 async fn no_thinking_is_no_thinking() {
     for (kind, class) in all().filter(|(_, class)| *class != Class::Effort) {
         let scene = Scene::new(kind, &[class], Script::new(300, 5)).await;
@@ -195,6 +207,17 @@ async fn an_answer_that_has_no_end_is_ended_by_its_budget() {
             "{kind:?} {class:?}: {charged} for {billed}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_stop_text_that_a_provider_is_not_told_ends_the_answer_and_the_bill_is_right() {
+    let scene = Scene::new(Kind::Xai, &[Class::Effort], Script::new(6, 40)).await;
+    let budget = json!({ "thinking_tokens": 200, "solution_tokens": 100 });
+    let answer = scene.ask(&json!({ "stop": ["o so so so"], "budget": budget })).await.good();
+    assert_eq!((said(&answer), &answer["choices"][0]["finish_reason"]), ("s", &json!("stop")), "{answer}");
+    assert_eq!(answer["budget"]["thinking"]["used"], 6, "{answer}");
+    assert_eq!(scene.emulator.calls()[0].generated(), 46, "it was heard out");
+    assert_eq!(scene.charged().await, scene.emulator.bill());
 }
 
 #[tokio::test]

@@ -159,11 +159,13 @@ async fn vectors_are_under_the_same_limits() {
     assert_eq!(world.post("/v1/embeddings", "sk-bad", &ask("vectors", "x")).await.status, 401);
     let chat = world.post("/v1/embeddings", "sk-rich", &ask("chat", "x")).await;
     assert_eq!((chat.status, chat.error()["code"].as_str()), (400, Some("model_not_capable")));
+    assert!(chat.text.contains("chat cannot do embeddings"), "{}", chat.text);
     assert_eq!(world.post("/v1/embeddings", "sk-rich", &ask("nobody", "x")).await.status, 404);
     assert_eq!(world.post("/v1/embeddings", "sk-rich", &ask("vectors", "break")).await.status, 502);
     let talk = json!({ "model": "vectors", "messages": [{ "role": "user", "content": "hi" }] });
     let talk = world.ask("sk-rich", &talk).await;
     assert_eq!((talk.status, talk.error()["code"].as_str()), (400, Some("model_not_capable")));
+    assert!(talk.text.contains("vectors cannot do chat"), "{}", talk.text);
     // `auto` never takes a conversation to a model that makes vectors.
     let auto = json!({ "model": "auto", "messages": [{ "role": "user", "content": "hi" }] });
     assert_eq!(world.ask("sk-rich", &auto).await.good()["model"], "chat");

@@ -61,6 +61,7 @@ async fn the_command_line_manages_keys_with_and_without_a_server() {
     let acme = managed.ask(TOKEN, "GET", "/admin/accounts/acme", None).await.good();
     assert_eq!((&acme["limits"][0]["money"], &acme["time_zone"]), (&json!("100"), &json!("Europe/Berlin")));
     assert_eq!((&acme["warn_at"], &acme["standing"][0]["left"]), (&json!(50), &json!("100")));
+    assert_eq!(acme["standing"][0]["limit"], "account acme money month", "an account's limit is not a key's");
     drop(process);
     let list = managed.keys(&["list"]);
     assert!(list.contains("acme/alice  revoked") && list.contains("early       active"), "{list}");
@@ -107,9 +108,12 @@ async fn keys_live_in_a_repository_by_export_and_import() {
     one.keys(&["limit", "acme", "--account", "--limit", "money=100/month"]);
     let words =
         ["create", "alice", "--account", "acme", "--limit", "thinking=9/hour,each=user", "--route", "auto"];
-    let made = one.keys(&[&words[..], &["--admin", "--expires", "2099-01-01T00:00:00Z", "--json"]].concat());
+    let made = one.keys(
+        &[&words[..], &["--admin", "--priority", "batch", "--expires", "2099-01-01T00:00:00Z", "--json"]]
+            .concat(),
+    );
     let text = one.keys(&["export"]);
-    assert!(!text.contains("sk-stint"), "{text}");
+    assert!(!text.contains("sk-stint") && text.contains("priority = \"batch\""), "{text}");
     let file = other.folder.path().join("keys.toml");
     std::fs::write(&file, &text).unwrap();
     let file = file.to_str().unwrap();
@@ -118,6 +122,8 @@ async fn keys_live_in_a_repository_by_export_and_import() {
     assert_eq!(other.keys(&["import", file]).trim(), "0 created, 0 changed, 2 unchanged");
     assert_eq!(other.keys(&["export"]), text, "what was taken over is what was given");
     assert_eq!(status(&process, &secret(&made)).await, 200);
+    let shown = parsed(&other.keys(&["limit", "acme/alice", "--priority", "interactive", "--json"]));
+    assert_eq!(shown["priority"], "interactive");
     std::fs::write(file, format!("{text}\n[[key]]\nname = 'x'\nhsh = 'y'\n")).unwrap();
     let told = other.complaint(&["import", file]);
     let line = text.lines().count() + 2;
@@ -215,6 +221,7 @@ async fn bad_input_to_the_admin_api_is_named() {
         (json!({ "name": "x", "routes": ["m"] }), "routes[0]"),
         (json!({ "name": "x", "expires_at": "soon" }), "expires_at"),
         (json!({ "name": "x", "time_zone": "Berlin" }), "time_zone"),
+        (json!({ "name": "x", "priority": "urgent" }), "priority"),
         (json!({ "name": "x", "warn_at": 0 }), "warn_at"),
         (json!({ "name": "x", "limits": [{}] }), "limits[0]"),
         (json!({ "name": "x", "limits": [{ "money": "1", "thinking": 1, "per": "day" }] }), "limits[0]"),

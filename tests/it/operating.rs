@@ -46,6 +46,18 @@ fn check_reports_every_mistake_at_once_with_its_line() {
     assert!(right.status.success());
 }
 
+/// What an alert watches is there before it first rises.
+#[tokio::test]
+async fn warnings_of_every_limit_there_is_stand_at_nothing_from_the_start() {
+    let limits = r#"{ requests = 5, per = "day" }, { money = "1", per = "day", tag = "batch" }"#;
+    let process = Folder::new(&keyed(limits)).serve();
+    let metrics = process.get("sk-test", "/metrics").await.text;
+    for kind in ["key requests day", "account requests day", "key money day of tag"] {
+        let line = format!("stint_limit_warnings_total{{limit=\"{kind}\"}} 0");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
+}
+
 #[test]
 fn an_open_server_listens_on_loopback_alone() {
     let output = Folder::new("[server]\nlisten = \"0.0.0.0:8080\"\n").stint("check").output().unwrap();

@@ -1,7 +1,7 @@
 //! More than there is room for: connections, bodies, names, signals.
 //!
 //! The figures of load (OV-01, OV-15 to OV-17) belong to the measurements, fair shares and limits that adapt (OV-02 to
-//! OV-04) to their own tests. That a ledger which is slow or full refuses new requests and leaves streams alone (OV-09) is
+//! OV-04) to the tests of the fleet. That a ledger which is slow or full refuses new requests and leaves streams alone (OV-09) is
 //! in `faults`, that one which is gone does (OV-10) in `outage`. OV-12: HTTP/2 is not served, so its floods are refused as
 //! what they are here.
 

@@ -20,6 +20,10 @@ fn the_embedded_model_holds_its_budgets_and_everything_is_known_of_it() {
     let table = printed(folder.stint("probe").arg("reasoner"), "");
     assert!(verdict(&table, "inline", "24").ends_with("holds"), "{table}");
     assert!(verdict(&table, "inline", "0").ends_with("does not think"), "{table}");
+    assert!(
+        table.contains("\nholds: it thinks longer when left alone, kept to the budget here, and answered"),
+        "{table}"
+    );
     assert!(!folder.path().join("learned.toml").exists());
 }
 
@@ -47,10 +51,18 @@ fn what_a_real_server_does_is_found_out_and_holds_from_then_on() {
 
 #[test]
 fn who_cannot_be_probed_is_told_why() {
-    let folder = Folder::new("[[backend]]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodels = [\"silent\"]\n");
-    for (name, says) in
-        [("nobody", "there is no model \"nobody\""), ("silent", "answered no question at all")]
-    {
+    let folder = Folder::new(
+        "[[backend]]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodels = [\"silent\"]\n\
+         [[backend.model]]\nname = \"vectors\"\nserves = [\"embeddings\"]\n",
+    );
+    for (name, says) in [
+        ("nobody", "there is no model \"nobody\""),
+        ("silent", "answered no question at all"),
+        (
+            "vectors",
+            "vectors is not asked for answers (serves = embeddings), so there is no thought to find out about",
+        ),
+    ] {
         let output = folder.stint("probe").arg(name).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && told.contains(says), "{told}");

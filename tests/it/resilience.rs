@@ -174,10 +174,21 @@ async fn deployments_come_from_the_configuration_and_show_in_the_metrics() {
         "stint_backend_state{model=\"m\",target=\"good\"} 1",
         "stint_backend_trips_total{cause=\"credential\",model=\"m\",target=\"bad\"} 1",
         "stint_retries_total{model=\"m\",target=\"good\"} 1",
+        "stint_retries_total{model=\"m\",target=\"bad\"} 0",
+        "stint_attempt_failures_total{fault=\"credential\",model=\"m\",target=\"bad\"} 1",
+        "stint_attempt_failures_total{fault=\"timeout\",model=\"m\",target=\"good\"} 0",
+        "stint_fallbacks_total{model=\"m\"} 0",
+        "stint_demotions_total{model=\"m\"} 0",
+        "stint_sheds_total{cause=\"full\",model=\"m\"} 0",
         "stint_concurrency_limit{model=\"m\",target=\"good\"} 256",
         "stint_in_flight{model=\"m\",target=\"good\"} 0",
         "stint_queue_depth{model=\"m\"} 0",
     ] {
         assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+    // What is logged of another attempt names both targets, and why.
+    let told = process.logged("tried again").await;
+    for word in ["target=\"bad\"", "fault=\"credential\"", "next=\"good\""] {
+        assert!(told.contains(word), "{word} in {told}");
     }
 }

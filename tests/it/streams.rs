@@ -1,12 +1,14 @@
 //! Streams cut, mixed up, broken and hidden by their upstream, as callers and books see them.
 //!
-//! How a thought is held to its budget (ST-12, ST-15, ST-16) has tests of its own; ST-22 is a question of load, ST-26 one
-//! for the SDKs.
+//! Signed thoughts (ST-15) are in `providers`, calls beyond a budget (ST-16) elsewhere; ST-22 is a question of load, ST-26
+//! one for the SDKs, in `recorded`.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use socket2::SockRef;
+use stint::backend::remote::openai::Dialect;
+use stint::catalog::Class;
 use stint::units::{Money, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -105,6 +107,47 @@ async fn an_error_inside_a_stream_ends_it() {
     assert!(!answer.text.contains("canary"), "its words may quote others");
     assert!(rig.spent().await > Money::ZERO);
     assert_eq!((rig.upstream.log().len(), rig.ended("failed")), (1, 1));
+}
+
+/// ST-12: a thought that reaches its budget in the middle stops within an event of it, the answer follows, and the books
+/// have no more of it than that.
+#[tokio::test]
+async fn a_thought_that_reaches_its_budget_stops_within_an_event_and_is_answered() {
+    const EVENT: &str = "so it is. ";
+    const T: usize = 20;
+    let thinks = |text: &str| event(&json!({ "choices": [{ "index": 0, "delta": { "reasoning": text } }] }));
+    let endless = (0..400).fold(chunked(), |script, _| script.chunk(&thinks(EVENT)).pause(2));
+    for streamed in [true, false] {
+        let rig = Rig::with(vec![endless.clone(), answers()], |knobs| {
+            knobs.model.classes = vec![Class::Turn];
+            knobs.model.efforts = Vec::new();
+            knobs.model.hand_off.overhead = Tokens(300);
+            *knobs.dialect = Dialect::ollama();
+        })
+        .await;
+        let mut body = question(streamed);
+        body["budget"] = json!({ "thinking_tokens": T, "solution_tokens": 20 });
+        let answer = rig.world.ask("sk-key", &body).await;
+        let (thought, said, budget) = if streamed {
+            let chunks = answer.chunks();
+            assert!(chunks.done);
+            let budget = chunks.budget().clone();
+            (chunks.joined(0, "reasoning_content"), chunks.joined(0, "content"), budget)
+        } else {
+            let answer = answer.good();
+            let text = |name: &str| answer["choices"][0]["message"][name].as_str().unwrap().to_owned();
+            (text("reasoning_content"), text("content"), answer["budget"].clone())
+        };
+        // Three characters are a token at least, where nobody counts them.
+        assert!((2 * T..=3 * T).contains(&thought.len()), "{thought}");
+        assert_eq!((said.as_str(), &budget["thinking"]["ended"]), ("42", &json!("cut")), "{budget}");
+        rig.upstream.until(|log| log[0].left.is_some()).await;
+        let sent = rig.upstream.log()[0].sent / thinks(EVENT).len();
+        assert!(sent < 100, "{sent} events of 400 were waited for");
+        rig.spent().await;
+        let booked = rig.world.account("key").spent.thinking;
+        assert!(booked <= Tokens((T + EVENT.len()) as u64), "{booked} of {T}");
+    }
 }
 
 /// ST-14: thoughts that nobody sees are billed as the upstream bills them.

@@ -145,10 +145,36 @@ async fn an_upstream_whose_certificate_is_wrong_is_sent_nothing() {
     }
 }
 
-/// UP-02: it takes the request and says nothing.
+/// A model that answers at once.
+fn thoughtless(knobs: &mut Knobs) {
+    impatient(knobs);
+    (knobs.model.thinking_max, knobs.model.efforts) = (Tokens::ZERO, Vec::new());
+}
+
+/// UP-02: it takes the request and says nothing. Where a thought is hidden, that may be how it thinks.
 #[tokio::test]
 async fn an_upstream_that_never_answers_is_given_up_at_the_first_byte() {
+    let begun = Instant::now();
+    check(nothing().then(Step::Hold), TIMED_OUT, thoughtless).await;
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     check(nothing().then(Step::Hold), TIMED_OUT, impatient).await;
+}
+
+/// UP-03, UP-04: a hidden thought is silent for as long as it takes, before the head and after it; an answer is not, and
+/// neither is a model that hides none.
+#[tokio::test]
+async fn a_hidden_thought_may_be_silent_for_longer_than_an_answer() {
+    let long = |knobs: &mut Knobs| {
+        impatient(knobs);
+        knobs.upstream.total = Duration::from_secs(20);
+    };
+    let thinks = || nothing().pause(700).then(chunked().steps()[0].clone()).pause(700);
+    let rig = Rig::with(vec![thinks().chunk(&good(&["4", "2"], 7, 2)).send("0\r\n\r\n")], long).await;
+    assert_eq!(rig.ask(true).await.chunks().joined(0, "content"), "42");
+    assert_eq!((rig.upstream.log().len(), rig.spent().await), (1, Money(15)));
+    let stalls = thinks().chunk(&event(&says("4"))).then(Step::Hold);
+    check(stalls, Expected { begun: true, ..TIMED_OUT }, long).await;
+    check(thinks().then(Step::Hold), TIMED_OUT, thoughtless).await;
 }
 
 /// UP-03, UP-04: it falls silent after its head, and in the middle.

@@ -103,6 +103,9 @@ pub(in crate::app) struct What {
     /// It may use the admin API; with =false, it may not.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "YES")]
     admin: Option<bool>,
+    /// Whether somebody waits for its answers, "interactive", or not, "batch": where there is no room, batch waits behind.
+    #[arg(long, value_name = "WORD")]
+    priority: Option<String>,
     /// From when on it is refused: a moment, or how long until then, like 30d; or never.
     #[arg(long, value_name = "WHEN")]
     expires: Option<Until>,
@@ -131,6 +134,7 @@ impl What {
             ("models", (!self.model.is_empty()).then(|| json!(self.model))),
             ("routes", (!self.route.is_empty()).then(|| json!(self.route))),
             ("admin", self.admin.map(|may| json!(may))),
+            ("priority", self.priority.as_ref().map(|word| json!(word))),
             ("expires_at", self.expires.map(|Until(moment)| json!(moment))),
             ("time_zone", self.time_zone.as_ref().map(|zone| json!(zone))),
             ("warn_at", self.warn_at.map(|percent| json!(percent))),

@@ -22,8 +22,17 @@ pub(super) fn keys(list: &[Value]) -> String {
 /// One key or account, a line for each thing known of it.
 pub(super) fn one(value: &Value) -> String {
     let mut rows = Vec::new();
-    let known =
-        ["id", "path", "state", "source", "created_at", "expires_at", "revoked_at", "old_secret_until"];
+    let known = [
+        "id",
+        "path",
+        "state",
+        "source",
+        "priority",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+        "old_secret_until",
+    ];
     for name in known {
         if let Some(said) = value.get(name).filter(|said| !said.is_null()) {
             rows.push([name.replace('_', " "), text(said)]);

@@ -57,6 +57,7 @@ pub(super) async fn ask(
         rescue: false,
         effort_least: None,
         prompt: backend.prompt_tokens(&request),
+        reads_free: true,
         stop: Vec::new(),
         form: Form::Chat,
     };

@@ -1,12 +1,12 @@
 //! What outcomes say of an upstream. Pure.
 
-use crate::catalog::{Class, EffortLevel};
+use crate::catalog::{Class, EffortLevel, effort_rank};
 use crate::units::Tokens;
 
 use super::attempt::Outcome;
 
 /// Whether a class does what it promises.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Verdict {
     /// The thought stayed within its budget and an answer came, though left alone it thinks longer.
     Holds,
@@ -24,10 +24,29 @@ impl Verdict {
     pub(super) fn words(&self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
-            Verdict::Unclear => "unclear: it thinks no longer when left alone",
+            Verdict::Unclear => "unclear",
             Verdict::Overruns => "does not hold",
             Verdict::Silent => "gives no answer",
             Verdict::Refused => "refused",
+        }
+    }
+
+    /// What that means for whoever reads it.
+    pub(super) fn meaning(&self) -> &'static str {
+        match self {
+            Verdict::Holds => {
+                "it thinks longer when left alone, kept to the budget here, and answered: the class is used"
+            }
+            Verdict::Unclear => {
+                "it kept to the budget, as it may have done without one: the class is used, and counted along"
+            }
+            Verdict::Overruns => "it thought beyond the budget: the class is not used",
+            Verdict::Silent => {
+                "it kept to the budget, and wrote no answer after the thought: the class is not used"
+            }
+            Verdict::Refused => {
+                "the upstream takes no such request, or could not be reached: the class is not used"
+            }
         }
     }
 
@@ -63,11 +82,11 @@ fn most(class: Class, t: Tokens) -> Tokens {
     }
 }
 
-/// The effort scale that was measured: words that think no longer than one before them are left out, since they buy
+/// The effort scale that was measured: words that think no longer than a lesser one are left out, since they buy
 /// nothing.
 pub(super) fn efforts(measured: &[(String, Tokens)]) -> Vec<EffortLevel> {
     let mut sorted: Vec<&(String, Tokens)> = measured.iter().collect();
-    sorted.sort_by_key(|(_, usual)| *usual);
+    sorted.sort_by_key(|(word, usual)| (effort_rank(word), *usual));
     let mut levels: Vec<EffortLevel> = Vec::new();
     for (word, usual) in sorted {
         if levels.last().is_none_or(|last| last.usual < *usual) {
@@ -117,6 +136,10 @@ mod tests {
         let measured = [("high", 900), ("low", 100), ("medium", 100), ("none", 0), ("xhigh", 950)];
         let measured: Vec<(String, Tokens)> =
             measured.iter().map(|(word, usual)| ((*word).to_owned(), Tokens(*usual))).collect();
+        let noisy = [("low", 100), ("medium", 90), ("own", 5), ("high", 900)];
+        let noisy = efforts(&noisy.map(|(word, usual)| (word.to_owned(), Tokens(usual))));
+        let words: Vec<&str> = noisy.iter().map(|level| &*level.word).collect();
+        assert_eq!(words, ["own", "low", "high"], "never more for a lesser word");
         let words: Vec<String> = efforts(&measured).into_iter().map(|level| level.word).collect();
         assert_eq!(words, ["none", "low", "high", "xhigh"]);
         assert_eq!(median([Tokens(5), Tokens(1), Tokens(9)]), Some(Tokens(5)));

@@ -8,6 +8,7 @@ mod attempt;
 mod judge;
 mod learned;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::backend::{Backend, Failure};
-use crate::catalog::{Class, EffortLevel, Model};
+use crate::catalog::{Class, EFFORT_WORDS, EffortLevel, Model, Service};
 use crate::config::{self, Served, Settings};
 use crate::units::{Money, Timestamp, Tokens};
 
@@ -28,9 +29,6 @@ use learned::Learned;
 
 /// What every reasoning model knows to think about, and none knows by heart.
 const QUESTIONS: [&str; 2] = ["58*7-96+41*3=", "(47+38)*6-129="];
-
-/// Words that upstreams take for how hard to think, for a model of which none are known.
-const WORDS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// The budget that is tried, unless the provider takes none as small.
 const BUDGET: Tokens = Tokens(24);
@@ -54,6 +52,8 @@ pub(super) struct Options {
 enum ProbeError {
     #[error("there is no model {0:?} in the configuration; it has {1}")]
     Unknown(String, String),
+    #[error("{0} is not asked for answers (serves = {1}), so there is no thought to find out about")]
+    NoAnswers(Arc<str>, String),
     #[error("the model cannot be served")]
     Model(#[from] models::ModelError),
     #[error("the upstream answered no question at all: is its address right, and its key?")]
@@ -83,10 +83,19 @@ async fn run(settings: &Settings, options: &Options) -> Result<(), ProbeError> {
     let model = settings.catalog.models.get(options.model.as_str()).ok_or_else(unknown)?;
     let mut served = settings.backends.iter().flat_map(|backend| &backend.models);
     let served = served.find(|served| served.name == model.name).ok_or_else(unknown)?;
+    if !model.services.contains(&Service::Chat) {
+        let words: Vec<&str> = model.services.iter().map(|service| service.word()).collect();
+        return Err(ProbeError::NoAnswers(model.name.clone(), words.join(", ")));
+    }
     let backend = models::only(&settings.engine, served)?;
-    let mut probe = Probe { backend, model: model.clone(), spent: Money::ZERO, calls: 0 };
+    let mut probe =
+        Probe { backend, model: model.clone(), spent: Money::ZERO, calls: 0, verdicts: BTreeSet::new() };
     let learned = probe.all(served).await?;
     let cost = model.tariff.map_or(String::new(), |_| format!(", {} dollars", probe.spent));
+    say("");
+    for verdict in &probe.verdicts {
+        say(&format!("{}: {}", verdict.words(), verdict.meaning()));
+    }
     say(&format!("\n{} answers{cost}", probe.calls));
     match (&settings.learned, served.kind) {
         (_, None) => say("nothing was written: everything is known of the embedded model"),
@@ -105,6 +114,8 @@ struct Probe {
     model: Arc<Model>,
     spent: Money,
     calls: usize,
+    /// The verdicts that were given.
+    verdicts: BTreeSet<Verdict>,
 }
 
 impl Probe {
@@ -161,10 +172,12 @@ impl Probe {
             Ok(outcomes) => {
                 let verdict = judge::class(class, budget, &outcomes, alone);
                 self.tell(class.word(), budget, &outcomes, verdict.words());
+                self.verdicts.insert(verdict);
                 verdict
             }
             Err(failure) => {
                 self.refused(class.word(), &failure);
+                self.verdicts.insert(Verdict::Refused);
                 Verdict::Refused
             }
         }
@@ -198,7 +211,7 @@ impl Probe {
     /// What it thinks at each effort word that it takes.
     async fn efforts(&mut self) -> Vec<(String, Tokens)> {
         let known: Vec<String> = self.model.efforts.iter().map(|level| level.word.clone()).collect();
-        let words = if known.is_empty() { WORDS.map(str::to_owned).to_vec() } else { known };
+        let words = if known.is_empty() { EFFORT_WORDS.map(str::to_owned).to_vec() } else { known };
         let mut measured = Vec::new();
         for word in words {
             match self.put(Class::Effort, ALONE, Some(&word)).await {

@@ -1,13 +1,13 @@
 //! Which target a conversation goes to.
 //!
-//! Its home, where its prefix is likely to be in the cache, unless it would wait there much longer than elsewhere;
+//! Where a thought that it brings along was signed; else its home, where its prefix is likely to be in the cache, unless it would wait there much longer than elsewhere;
 //! else the better of two that are drawn.
 
 use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
-use crate::chat::{Part, Request, Role};
+use crate::chat::{Origin, Part, Request, Role};
 use crate::units::{Dice, mixed};
 
 /// So much longer than elsewhere may a conversation wait at home.
@@ -23,7 +23,11 @@ const TEXTS_MAX: usize = 64;
 /// What tells conversations apart by how they begin: the instructions and the first turn of the user. Every turn of an
 /// episode has the same, and so have both phases of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beginning(u64);
+pub struct Beginning {
+    hash: u64,
+    /// Where the last thought that comes back was signed: no other target could take it.
+    signed_at: Option<Origin>,
+}
 
 impl Beginning {
     /// How a request's conversation begins.
@@ -39,18 +43,19 @@ impl Beginning {
         let digest: [u8; 32] = hash.finalize().into();
         let mut first = [0; 8];
         first.copy_from_slice(&digest[..8]);
-        Beginning(u64::from_le_bytes(first))
+        let signed = request.messages.iter().rev().find_map(|message| message.signed.last());
+        Beginning { hash: u64::from_le_bytes(first), signed_at: signed.map(|signed| signed.maker.origin) }
     }
 
     /// A request that continues nothing: any target is as good as another.
     pub fn anywhere(seed: u64) -> Beginning {
-        Beginning(mixed(seed))
+        Beginning { hash: mixed(seed), signed_at: None }
     }
 
     /// How well a target suits it: the highest wins, so that a target that comes or goes moves its own share of the
     /// conversations alone (rendezvous hashing).
     fn suits(self, target: u64) -> u64 {
-        mixed(self.0 ^ mixed(target))
+        mixed(self.hash ^ mixed(target))
     }
 }
 
@@ -73,12 +78,17 @@ pub(super) struct Candidate {
     pub(super) place: usize,
     /// What its name comes to, for homes.
     pub(super) name: u64,
+    /// Who can verify what it signs.
+    pub(super) origin: Option<Origin>,
     /// How long one more call would wait there, in seconds.
     pub(super) expected: f64,
 }
 
-/// The target to ask, among those that could be.
+/// The target to ask, among those that could be; among those that can verify what is brought along, where there are some.
 pub(super) fn choose(candidates: &[Candidate], beginning: Beginning, dice: &mut Dice) -> Option<usize> {
+    let verifies = |one: &&Candidate| beginning.signed_at.is_some_and(|signed| one.origin == Some(signed));
+    let able: Vec<Candidate> = candidates.iter().filter(verifies).copied().collect();
+    let candidates = if able.is_empty() { candidates } else { &able };
     let home = candidates.iter().max_by_key(|candidate| beginning.suits(candidate.name))?;
     let others: Vec<&Candidate> =
         candidates.iter().filter(|candidate| candidate.place != home.place).collect();

@@ -1,9 +1,14 @@
 use super::*;
-use crate::chat::Message;
+use crate::chat::{Maker, Message, Signed};
 
 fn fleet(expected: &[f64]) -> Vec<Candidate> {
     let named = |place: usize| numbered(&format!("target {place}"));
-    let one = |(place, &expected)| Candidate { place, name: named(place), expected };
+    let one = |(place, &expected)| Candidate {
+        place,
+        name: named(place),
+        origin: Some(Origin(place as u32)),
+        expected,
+    };
     expected.iter().enumerate().map(one).collect()
 }
 
@@ -96,4 +101,21 @@ fn of_two_that_are_drawn_the_quicker_is_taken() {
 fn a_fleet_of_one_and_of_none() {
     assert_eq!(choose(&fleet(&[9.0]), conversation(1), &mut Dice::new(1)), Some(0));
     assert_eq!(choose(&[], conversation(1), &mut Dice::new(1)), None);
+}
+
+#[test]
+fn a_thought_goes_back_to_where_it_was_signed_while_that_can_be_asked() {
+    let all = fleet(&[0.1, 9.0, 0.1]);
+    let without: Vec<Candidate> = all.iter().filter(|candidate| candidate.place != 1).copied().collect();
+    for number in 0..50 {
+        let turn = |role, text: &str| Message::text(role, text);
+        let mut last = turn(Role::Assistant, "");
+        let maker = Maker { model: "m".into(), origin: Origin(1) };
+        last.signed.push(Signed { maker, block: "{}".into() });
+        let turns = vec![turn(Role::User, &format!("question {number}")), last];
+        let beginning = Beginning::of(&Request::new("m", turns));
+        let go = |fleet: &[Candidate]| choose(fleet, beginning, &mut Dice::new(number));
+        assert_eq!(go(&all), Some(1), "however slow it is");
+        assert!(go(&without).is_some(), "elsewhere it goes without");
+    }
 }

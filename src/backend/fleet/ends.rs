@@ -16,6 +16,15 @@ impl Fleet {
         self.change(|roster, now| roster.first(place, waited, hidden, now));
     }
 
+    /// A call that was silent until now was let go: by its caller, its deadline, or another attempt that was quicker. It
+    /// waited so long at least, so whoever comes next is rather sent elsewhere. It has failed where that is clearly beyond
+    /// what is usual there; a shorter silence may be the caller's impatience alone.
+    pub(super) fn silent(self: &Arc<Self>, place: usize, probe: &Probe, waited: Duration) {
+        if self.change(|roster, now| roster.silent(place, waited, now)) {
+            self.failed(place, probe, &Failure::new(Fault::Timeout, "it was silent until nobody waited"));
+        }
+    }
+
     /// A call came to a good end.
     pub(super) fn succeeded(self: &Arc<Self>, place: usize, probe: &Probe) {
         let probe = probe.take();

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Failure};
+use crate::backend::{Backend, Failure, Fault};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::metrics::Metrics;
-use crate::units::{Priority, Tokens};
+use crate::units::Tokens;
 
-use super::line::{Joined, News, Waiter, jittered, tell};
+use super::line::{Joined, News, SHEDS, Waiter, jittered, tell};
 use super::load::Load;
 use super::queue::Queue;
 use super::roster::{Answer, Need, Roster, Standing};
@@ -44,13 +44,15 @@ impl Fleet {
     ) -> Arc<Fleet> {
         assert!(!targets.is_empty(), "whoever declares a model says where it is served");
         for target in &targets {
-            // A series that begins when it first rises hides that rise from an alert.
-            for cause in [Cause::Failures, Cause::Rate, Cause::Credential] {
-                metrics.backends.trips.with_label_values(&[&*model, &*target.name, cause.word()]);
-            }
+            let faults = Fault::ALL.map(Fault::word).into_iter();
+            let causes = [Cause::Failures, Cause::Rate, Cause::Credential].map(Cause::word).into_iter();
+            metrics.begin_target((&*model, &*target.name), faults, causes);
         }
-        let names = targets.iter().map(|target| &*target.name);
-        let roster = Roster::new(names, settings, seed, Instant::now());
+        for why in SHEDS {
+            metrics.backends.sheds.with_label_values(&[&*model, why]);
+        }
+        let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
+        let roster = Roster::new(members, settings, seed, Instant::now());
         let state = Mutex::new(State { roster, queue: Queue::new(settings.queue_max) });
         Arc::new(Fleet { model, targets, settings, metrics, state })
     }
@@ -71,7 +73,7 @@ impl Fleet {
         let now = Instant::now();
         let state = self.lock();
         let soonest = state.roster.soonest(now);
-        let waiting = state.queue.calls_before(Priority::Batch);
+        let waiting = state.queue.calls();
         let line = if waiting == 0 { 0.0 } else { state.roster.wait_behind(waiting, now) };
         drop(state);
         match soonest {

@@ -5,12 +5,14 @@ use std::time::Duration;
 use futures_util::StreamExt;
 
 use super::*;
+use crate::backend::fleet::Party;
 use crate::backend::fleet::{Beginning, BreakerSettings, ConcurrencySettings};
-use crate::backend::scripted::{Play, Scripted};
+use crate::backend::scripted::{Gate, Play, Scripted};
 use crate::backend::{Call, Fault, Part};
 use crate::catalog::Class;
 use crate::chat::{Message, Role};
 use crate::tasks::Tasks;
+use crate::units::Priority;
 
 fn request() -> Arc<Request> {
     Arc::new(Request::new("m", vec![Message::text(Role::User, "Hello")]))
@@ -32,7 +34,7 @@ fn places(count: u32) -> Settings {
 
 fn want(priority: Priority, seconds: u64) -> Want {
     let deadline = Instant::now() + Duration::from_secs(seconds);
-    Want { beginning: Beginning::of(&request()), calls: 1, priority, deadline }
+    Want { beginning: Beginning::of(&request()), party: Party(0), calls: 1, priority, deadline }
 }
 
 fn works() -> Arc<Scripted> {
@@ -48,8 +50,9 @@ fn fails(fault: Fault) -> Arc<Scripted> {
 async fn call(seat: &Seat) -> bool {
     let part = Part::Total { effort: None, tokens: Tokens(9) };
     let backend = seat.backend();
-    let Ok(mut generation) =
-        backend.generate(Call { request: request(), class: Class::Effort, part, seed: 1 }).await
+    let Ok(mut generation) = backend
+        .generate(Call { request: request(), class: Class::Effort, part, seed: 1, hidden: false })
+        .await
     else {
         return false;
     };
@@ -197,6 +200,51 @@ async fn a_callers_fault_says_nothing_of_the_target_and_neither_does_one_who_lea
     assert!(slow.conditions().healthy);
 }
 
+/// Takes a seat and waits so long for what never comes.
+async fn waits_in_vain(fleet: &Arc<Fleet>, seconds: u64) -> usize {
+    let seat = fleet.board(want(Priority::Interactive, 600)).await.unwrap();
+    let place = seat.place();
+    let _ = tokio::time::timeout(Duration::from_secs(seconds), call(&seat)).await;
+    place
+}
+
+// UP-02
+#[tokio::test(start_paused = true)]
+async fn one_that_is_silent_until_its_caller_leaves_is_avoided_at_once() {
+    let silent = Arc::new(Scripted::always(Play::new().begins_at(&Gate::shut())));
+    let fleet = fleet(&[silent.clone(), silent.clone(), works()], Settings::default());
+    let mut places = Vec::new();
+    for _ in 0..5 {
+        places.push(waits_in_vain(&fleet, 3).await);
+    }
+    let silences = places.iter().filter(|place| **place < 2).count();
+    assert!(silences <= 2, "each is waited for once: {places:?}");
+    assert!(fleet.standing().0.iter().all(|standing| standing.works), "three seconds are nobody's fault");
+}
+
+// UP-02
+#[tokio::test(start_paused = true)]
+async fn one_that_is_silent_for_unusually_long_has_failed_whoever_leaves_it() {
+    let gate = Gate::shut();
+    let play = Play::new().answers("a").pauses(Duration::from_millis(100));
+    let silent = play.clone().begins_at(&gate);
+    let plays = vec![play.clone(), play.clone(), play, silent];
+    let fleet = fleet(&[Arc::new(Scripted::in_turn(plays))], Settings::default());
+    for _ in 0..3 {
+        assert!(call(&fleet.board(want(Priority::Interactive, 60)).await.unwrap()).await);
+    }
+    for _ in 0..5 {
+        waits_in_vain(&fleet, 4).await;
+    }
+    assert!(fleet.conditions().healthy, "four seconds may be anybody's impatience");
+    for _ in 0..5 {
+        waits_in_vain(&fleet, 6).await;
+    }
+    assert!(!fleet.conditions().healthy);
+    let trips = fleet.metrics.backends.trips.with_label_values(&["m", "target 0", "failures"]);
+    assert_eq!(trips.get(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_waits_shows_in_the_conditions() {
     let (fleet, tasks) = (fleet(&[works()], places(1)), Tasks::default());
@@ -270,4 +318,45 @@ async fn a_target_that_becomes_slow_gets_fewer_calls_and_more_again_when_it_reco
     assert_eq!(places(), 64, "30 s later");
     tasks.stop();
     assert!(tasks.drain(Duration::from_secs(60)).await);
+}
+
+/// How long the requests of the second party wait, the longest wait of a hundred but one, beside so many callers of the
+/// first, each of whom asks again as soon as it is answered.
+async fn waits_beside(others: u64) -> Duration {
+    let (fleet, tasks) = (fleet(&[works()], Settings { queue_max: 512, ..places(8) }), Tasks::default());
+    let until = Instant::now() + Duration::from_secs(30);
+    let of = |party| Want { party: Party(party), ..want(Priority::Interactive, 3_600) };
+    for _ in 0..others {
+        let fleet = fleet.clone();
+        tasks.spawn(async move {
+            while Instant::now() < until {
+                let Ok(seat) = fleet.board(of(1)).await else { continue };
+                tokio::time::sleep(Duration::from_millis(400)).await;
+                drop(seat);
+            }
+        });
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let mut waits = Vec::new();
+    while Instant::now() < until {
+        let began = Instant::now();
+        let seat = fleet.board(of(2)).await.unwrap();
+        waits.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        drop(seat);
+    }
+    assert!(tasks.drain(Duration::from_secs(60)).await);
+    waits.sort_unstable();
+    waits[waits.len() * 99 / 100]
+}
+
+// OV-04
+#[tokio::test(start_paused = true)]
+async fn one_who_sends_nearly_all_requests_makes_the_others_wait_for_one_place_at_most() {
+    assert_eq!(waits_beside(4).await, Duration::ZERO, "there is room");
+    // All places are taken by the first party; the next that comes free is the second's.
+    for others in [19, 190] {
+        let wait = waits_beside(others).await;
+        assert!(wait <= Duration::from_millis(400), "{wait:?} beside {others}");
+    }
 }

@@ -11,17 +11,30 @@ const MEMORY: f64 = 10.0;
 /// time says nothing of its queue.
 const CALL_MIN: f64 = 0.01;
 
+/// How much the newest answer weighs in what is usual.
+const WEIGHT: f64 = 0.2;
+
+/// A silence of so many times what is usual is clearly beyond that.
+const UNUSUAL: f64 = 4.0;
+/// A shorter one never is, in seconds.
+const UNUSUAL_MIN: f64 = 5.0;
+/// And where nothing is usual yet, one of so many seconds is.
+const UNUSUAL_NEW: f64 = 30.0;
+
 /// One target's time to the first token.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Latency {
     seconds: f64,
     at: Option<Instant>,
+    /// What calls that were answered waited, on average.
+    usual: Option<f64>,
 }
 
 impl Latency {
     /// Takes a measurement. A longer one counts whole; a shorter one by the time since the last.
     pub(super) fn measured(&mut self, waited: Duration, now: Instant) {
         let newest = waited.as_secs_f64();
+        self.usual = Some(self.usual.map_or(newest, |usual| usual + WEIGHT * (newest - usual)));
         self.seconds = match self.at {
             Some(at) if newest < self.seconds => {
                 let kept = kept(at, now);
@@ -30,6 +43,21 @@ impl Latency {
             _ => newest,
         };
         self.at = Some(now);
+    }
+
+    /// Takes the silence of a call that nobody waits for any more: a token would have taken so long at least. It counts
+    /// where that is longer than was expected.
+    pub(super) fn silent(&mut self, waited: Duration, now: Instant) {
+        if waited.as_secs_f64() > self.expected(0, now) {
+            (self.seconds, self.at) = (waited.as_secs_f64(), Some(now));
+        }
+    }
+
+    /// Whether a silence is clearly beyond what is usual here: four times what answered calls wait on average, and five
+    /// seconds at least; half a minute where none was ever answered.
+    pub(super) fn is_unusual(&self, waited: Duration) -> bool {
+        let most = self.usual.map_or(UNUSUAL_NEW, |usual| (UNUSUAL * usual).max(UNUSUAL_MIN));
+        waited.as_secs_f64() > most
     }
 
     /// How long one more call waits for its first token behind so many others, in seconds. One that was not measured
@@ -63,5 +91,21 @@ mod tests {
         let part = (-1.0_f64).exp();
         assert!((latency.expected(0, after(10)) - (0.9 * part + 0.1 * (1.0 - part))).abs() < 1e-9);
         assert!(latency.expected(0, after(100)) < 0.001);
+    }
+
+    #[test]
+    fn a_silence_counts_where_it_is_longer_than_expected_and_changes_nothing_of_what_is_usual() {
+        let now = Instant::now();
+        let mut latency = Latency::default();
+        assert!(!latency.is_unusual(Duration::from_secs(30)) && latency.is_unusual(Duration::from_secs(31)));
+        latency.measured(Duration::from_secs(2), now);
+        latency.silent(Duration::from_secs(1), now);
+        assert!((latency.expected(0, now) - 2.0).abs() < 1e-9);
+        latency.silent(Duration::from_secs(60), now);
+        assert!((latency.expected(0, now) - 60.0).abs() < 1e-9);
+        assert!(!latency.is_unusual(Duration::from_secs(8)) && latency.is_unusual(Duration::from_secs(9)));
+        let mut quick = Latency::default();
+        quick.measured(Duration::from_millis(100), now);
+        assert!(!quick.is_unusual(Duration::from_secs(5)), "nobody is blamed for five seconds");
     }
 }

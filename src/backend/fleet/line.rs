@@ -88,7 +88,7 @@ impl Fleet {
         }
     }
 
-    /// A seat, or a place in the line. Nobody overtakes those who wait already.
+    /// A seat, or a place in the line. Nobody overtakes those whose turn it is.
     pub(super) fn join(
         self: &Arc<Self>,
         want: Want,
@@ -98,9 +98,10 @@ impl Fleet {
     ) -> Result<Joined, Failure> {
         let mut state = self.lock();
         self.advance(&mut state, now, news);
-        if state.queue.calls_before(want.priority) == 0
+        if state.queue.calls_before(want.priority, want.party) == 0
             && let Some(seated) = self.seated(&mut state.roster, &want, now)
         {
+            state.queue.passed(want.priority, want.party, want.calls);
             return seated.map(Joined::Seated);
         }
         self.line_up(&mut state, want, until, now, news).map(Joined::InLine)
@@ -116,7 +117,7 @@ impl Fleet {
         news: &mut News,
     ) -> Result<oneshot::Receiver<Told>, Failure> {
         state.queue.retain(|waiter| !waiter.tell.is_closed());
-        let before = state.queue.calls_before(want.priority).saturating_add(want.calls);
+        let before = state.queue.calls_before(want.priority, want.party).saturating_add(want.calls);
         let wait =
             Duration::try_from_secs_f64(state.roster.wait_behind(before, now)).unwrap_or(Duration::MAX);
         let chance = state.roster.chance();
@@ -124,7 +125,7 @@ impl Fleet {
             return Err(self.shed("hopeless", jittered(wait.min(self.settings.wait_max), chance)));
         }
         let (tell, answered) = oneshot::channel();
-        match state.queue.push(want.priority, until, want.calls, Waiter { want, tell }) {
+        match state.queue.push(want.priority, want.party, until, want.calls, Waiter { want, tell }) {
             Pushed::In => Ok(answered),
             Pushed::InPlaceOf(other) => {
                 news.push((
@@ -150,6 +151,9 @@ impl Fleet {
         Failure { retry_after: Some(retry_after), ..failure }
     }
 }
+
+/// Why there may be no place, in the words of metrics.
+pub(super) const SHEDS: [&str; 5] = ["late", "resting", "hopeless", "evicted", "full"];
 
 /// A time and a share of it more, so that those who are told it do not come back at once.
 pub(super) fn jittered(time: Duration, share: f64) -> Duration {

@@ -9,6 +9,7 @@ mod choice;
 mod ends;
 #[expect(clippy::module_inception, reason = "the fleet itself, beside what it is made of")]
 mod fleet;
+mod lane;
 mod latency;
 mod limit;
 mod line;
@@ -33,4 +34,4 @@ pub use retry::RetrySettings;
 pub use roster::Standing;
 pub use seat::Seat;
 pub use settings::Settings;
-pub use target::{Target, Want};
+pub use target::{Party, Target, Want};

@@ -1,26 +1,19 @@
-//! Who waits for a place, and who goes first: interactive before batch, and within each whoever came first, without
+//! Who waits for a place, and who goes first: interactive before batch, and within each all parties in turn, without
 //! those whose time has passed.
-
-use std::collections::VecDeque;
 
 use tokio::time::Instant;
 
 use crate::units::Priority;
 
+use super::Party;
+use super::lane::{Lane, Waiting};
+
 /// A bounded queue with two lanes.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
-    interactive: VecDeque<Waiting<T>>,
-    batch: VecDeque<Waiting<T>>,
+    interactive: Lane<T>,
+    batch: Lane<T>,
     max: usize,
-}
-
-/// Somebody who waits.
-#[derive(Debug)]
-struct Waiting<T> {
-    until: Instant,
-    calls: u32,
-    item: T,
 }
 
 /// What became of somebody who wants to wait.
@@ -36,47 +29,66 @@ pub(super) enum Pushed<T> {
 
 impl<T> Queue<T> {
     pub(super) fn new(max: usize) -> Queue<T> {
-        Queue { interactive: VecDeque::new(), batch: VecDeque::new(), max }
+        Queue { interactive: Lane::new(), batch: Lane::new(), max }
     }
 
-    /// Lets somebody wait for so many places, until then at most. A full queue gives up its youngest batch request for
-    /// an interactive one.
-    pub(super) fn push(&mut self, priority: Priority, until: Instant, calls: u32, item: T) -> Pushed<T> {
-        let waiting = Waiting { until, calls, item };
+    /// Lets somebody wait for so many places, until then at most. A full queue gives up a batch request for an interactive
+    /// one, and one of a party that has more in it for one of a party that has less: the youngest of those who have most.
+    pub(super) fn push(
+        &mut self,
+        priority: Priority,
+        party: Party,
+        until: Instant,
+        calls: u32,
+        item: T,
+    ) -> Pushed<T> {
+        let waiting = Waiting { party, until, calls, item };
         if self.len() < self.max {
-            self.lane(priority).push_back(waiting);
+            self.lane(priority).push(waiting);
             return Pushed::In;
         }
-        if priority == Priority::Interactive
-            && let Some(youngest) = self.batch.pop_back()
-        {
-            self.interactive.push_back(waiting);
-            return Pushed::InPlaceOf(youngest.item);
+        let lesser = if priority == Priority::Interactive { self.batch.evict(0) } else { None };
+        let lane = self.lane(priority);
+        // With one more it is not to have more than those who give one up.
+        let own = lane.waiting(party);
+        let evicted = lesser.or_else(|| lane.evict(own + 1));
+        match evicted {
+            Some(evicted) => {
+                lane.push(waiting);
+                Pushed::InPlaceOf(evicted.item)
+            }
+            None => Pushed::Full(waiting.item),
         }
-        Pushed::Full(waiting.item)
     }
 
     /// Who is next; those whose time has passed are dropped and handed out in `late`.
     pub(super) fn first(&mut self, now: Instant, late: &mut Vec<T>) -> Option<&T> {
         for lane in [&mut self.interactive, &mut self.batch] {
-            while lane.front().is_some_and(|first| first.until <= now) {
-                late.extend(lane.pop_front().map(|first| first.item));
+            while lane.first().is_some_and(|first| first.until <= now) {
+                late.extend(lane.pop().map(|first| first.item));
             }
         }
-        let lane = if self.interactive.is_empty() { &self.batch } else { &self.interactive };
-        lane.front().map(|first| &first.item)
+        let first = self.interactive.first().or_else(|| self.batch.first());
+        first.map(|first| &first.item)
     }
 
     /// Takes out who is next.
     pub(super) fn pop(&mut self) -> Option<T> {
-        let first = self.interactive.pop_front().or_else(|| self.batch.pop_front());
+        let first = self.interactive.pop().or_else(|| self.batch.pop());
         first.map(|first| first.item)
+    }
+
+    /// Notes that somebody went who did not have to wait, though others do.
+    pub(super) fn passed(&mut self, priority: Priority, party: Party, calls: u32) {
+        if self.lane(priority).len() > 0 {
+            self.lane(priority).went(party, calls);
+        }
     }
 
     /// Takes out those for whom `keep` is false: they have left.
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         for lane in [&mut self.interactive, &mut self.batch] {
-            lane.retain(|waiting| keep(&waiting.item));
+            lane.retain(&keep);
         }
     }
 
@@ -85,16 +97,20 @@ impl<T> Queue<T> {
         self.interactive.len() + self.batch.len()
     }
 
-    /// How many calls go before one more of that priority.
-    pub(super) fn calls_before(&self, priority: Priority) -> u32 {
-        let sum = |lane: &VecDeque<Waiting<T>>| lane.iter().map(|waiting| waiting.calls).sum::<u32>();
+    /// How many calls wait.
+    pub(super) fn calls(&self) -> u32 {
+        self.interactive.calls() + self.batch.calls()
+    }
+
+    /// How many calls go before one more of that party and priority.
+    pub(super) fn calls_before(&self, priority: Priority, party: Party) -> u32 {
         match priority {
-            Priority::Interactive => sum(&self.interactive),
-            Priority::Batch => sum(&self.interactive) + sum(&self.batch),
+            Priority::Interactive => self.interactive.calls_before(party),
+            Priority::Batch => self.interactive.calls() + self.batch.calls_before(party),
         }
     }
 
-    fn lane(&mut self, priority: Priority) -> &mut VecDeque<Waiting<T>> {
+    fn lane(&mut self, priority: Priority) -> &mut Lane<T> {
         match priority {
             Priority::Interactive => &mut self.interactive,
             Priority::Batch => &mut self.batch,
@@ -121,7 +137,17 @@ mod tests {
         }
 
         fn push(&mut self, priority: Priority, item: &'static str, seconds: u64) -> Pushed<&'static str> {
-            self.queue.push(priority, self.began + Duration::from_secs(seconds), 1, item)
+            self.push_of(0, priority, item, seconds)
+        }
+
+        fn push_of(
+            &mut self,
+            party: u64,
+            priority: Priority,
+            item: &'static str,
+            seconds: u64,
+        ) -> Pushed<&'static str> {
+            self.queue.push(priority, Party(party), self.began + Duration::from_secs(seconds), 1, item)
         }
 
         /// Everybody in the order in which they go, and who came too late by then.
@@ -140,7 +166,10 @@ mod tests {
         for (priority, item) in [(Batch, "b1"), (Interactive, "i1"), (Batch, "b2"), (Interactive, "i2")] {
             assert_eq!(line.push(priority, item, 60), Pushed::In);
         }
-        assert_eq!((line.queue.calls_before(Interactive), line.queue.calls_before(Batch)), (2, 4));
+        assert_eq!(
+            (line.queue.calls_before(Interactive, Party(0)), line.queue.calls_before(Batch, Party(0))),
+            (2, 4)
+        );
         assert_eq!(line.order(0), (vec!["i1", "i2", "b1", "b2"], vec![]));
     }
 
@@ -178,5 +207,77 @@ mod tests {
         line.queue.retain(|item| *item != "b");
         assert_eq!(line.queue.len(), 2);
         assert_eq!(line.order(0).0, ["a", "c"]);
+    }
+
+    // OV-04
+    #[test]
+    fn who_asks_for_little_goes_before_what_another_has_lined_up() {
+        let mut line = Line::new(99);
+        for item in ["a1", "a2", "a3", "a4", "a5"] {
+            line.push_of(1, Interactive, item, 60);
+        }
+        assert_eq!(line.queue.pop(), Some("a1"));
+        assert_eq!(line.queue.calls_before(Interactive, Party(2)), 0, "the first has had its turn");
+        line.push_of(2, Interactive, "b1", 60);
+        assert_eq!(line.queue.calls_before(Interactive, Party(2)), 2, "its own, and one of the other");
+        line.push_of(2, Interactive, "b2", 60);
+        line.push_of(3, Batch, "c1", 60);
+        assert_eq!(line.order(0).0, ["b1", "a2", "b2", "a3", "a4", "a5", "c1"]);
+    }
+
+    // OV-04
+    #[test]
+    fn who_has_waited_alone_is_owed_nothing_and_who_comes_back_has_no_debt() {
+        let mut line = Line::new(99);
+        for item in ["a1", "a2"] {
+            line.push_of(1, Interactive, item, 60);
+        }
+        line.order(0);
+        line.push_of(1, Interactive, "a3", 60);
+        line.push_of(2, Interactive, "b1", 60);
+        line.push_of(1, Interactive, "a4", 60);
+        assert_eq!(line.order(0).0, ["a3", "b1", "a4"]);
+    }
+
+    // OV-04
+    #[test]
+    fn a_request_of_many_calls_is_as_many_turns() {
+        let mut line = Line::new(99);
+        let until = line.began + Duration::from_secs(60);
+        for item in ["a1", "a2"] {
+            line.queue.push(Interactive, Party(1), until, 3, item);
+        }
+        for item in ["b1", "b2", "b3", "b4"] {
+            line.push_of(2, Interactive, item, 60);
+        }
+        assert_eq!(line.order(0).0, ["a1", "b1", "b2", "b3", "a2", "b4"]);
+    }
+
+    // OV-04
+    #[test]
+    fn a_full_queue_is_shared_evenly() {
+        let mut line = Line::new(4);
+        for item in ["a1", "a2", "a3", "a4"] {
+            line.push_of(1, Interactive, item, 60);
+        }
+        assert_eq!(line.push_of(1, Interactive, "a5", 60), Pushed::Full("a5"));
+        assert_eq!(line.push_of(2, Interactive, "b1", 60), Pushed::InPlaceOf("a4"));
+        assert_eq!(line.push_of(2, Interactive, "b2", 60), Pushed::InPlaceOf("a3"));
+        assert_eq!(line.push_of(2, Interactive, "b3", 60), Pushed::Full("b3"));
+        assert_eq!(line.push_of(1, Interactive, "a6", 60), Pushed::Full("a6"));
+        assert_eq!(line.push_of(3, Interactive, "c1", 60), Pushed::InPlaceOf("b2"));
+        assert_eq!(line.order(0).0, ["a1", "b1", "c1", "a2"]);
+    }
+
+    // OV-04
+    #[test]
+    fn what_is_remembered_of_parties_is_bounded() {
+        let mut line = Line::new(4);
+        for party in 0..10_000 {
+            line.push_of(party, Interactive, "x", 60);
+            line.push_of(party, Interactive, "y", 60);
+            line.queue.pop();
+        }
+        assert!(line.queue.interactive.parties() <= 4 * 2 + 16 + 2);
     }
 }

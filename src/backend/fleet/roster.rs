@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::chat::Origin;
 use crate::units::Dice;
 
 use super::Settings;
@@ -84,6 +85,7 @@ pub(super) struct Roster {
 #[derive(Debug)]
 struct Member {
     name: u64,
+    origin: Option<Origin>,
     breaker: Breaker,
     budget: Budget,
     latency: Latency,
@@ -94,13 +96,14 @@ struct Member {
 
 impl Roster {
     pub(super) fn new<'n>(
-        names: impl Iterator<Item = &'n str>,
+        targets: impl Iterator<Item = (&'n str, Option<Origin>)>,
         settings: Settings,
         seed: u64,
         now: Instant,
     ) -> Roster {
-        let member = |name| Member {
+        let member = |(name, origin)| Member {
             name: numbered(name),
+            origin,
             breaker: Breaker::new(settings.breaker, now),
             budget: Budget::new(&settings.retry, now),
             latency: Latency::default(),
@@ -108,7 +111,7 @@ impl Roster {
             calls: 0,
             load: None,
         };
-        Roster { settings, members: names.map(member).collect(), dice: Dice::new(seed), held: None }
+        Roster { settings, members: targets.map(member).collect(), dice: Dice::new(seed), held: None }
     }
 
     /// Finds a target and takes its places. A target that is due for its probe goes first; one that answers now and
@@ -151,6 +154,7 @@ impl Roster {
             .map(|(place, member)| Candidate {
                 place,
                 name: member.name,
+                origin: member.origin,
                 expected: member.expected(fresh, now),
             })
             .collect();
@@ -199,6 +203,17 @@ impl Roster {
         if let Some(limit) = &mut member.limit {
             limit.measured((!hidden).then_some(waited), member.calls, now);
         }
+    }
+
+    /// A call that was silent for so long was let go. True where that is clearly beyond what is usual there, and it neither
+    /// keeps a queue of its own nor shows in its load that it works.
+    pub(super) fn silent(&mut self, place: usize, waited: Duration, now: Instant) -> bool {
+        let fresh = self.settings.load_every * STALE_AFTER;
+        let member = &mut self.members[place];
+        let unusual = member.latency.is_unusual(waited);
+        member.latency.silent(waited, now);
+        let shows = member.load.is_some_and(|(_, at)| now.saturating_duration_since(at) <= fresh);
+        unusual && member.limit.is_some() && !shows
     }
 
     /// A call came to a good end.

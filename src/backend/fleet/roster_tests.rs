@@ -25,7 +25,7 @@ impl Yard {
     fn with(targets: usize, settings: Settings) -> Yard {
         let now = Instant::now();
         let names: Vec<String> = (0..targets).map(|target| format!("target {target}")).collect();
-        Yard { roster: Roster::new(names.iter().map(String::as_str), settings, 7, now), now }
+        Yard { roster: Roster::new(names.iter().map(|name| (name.as_str(), None)), settings, 7, now), now }
     }
 
     fn passes(&mut self, seconds: f64) {

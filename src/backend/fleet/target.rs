@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::backend::Backend;
-use crate::units::Priority;
+use crate::units::{AccountId, Priority};
 
 use super::Beginning;
+use super::choice::numbered;
 
 /// A deployment of a model with one credential.
 #[derive(Debug, Clone)]
@@ -18,11 +19,24 @@ pub struct Target {
     pub backend: Arc<dyn Backend>,
 }
 
+/// Whose a request is, where places are shared evenly: a number made of the account's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Party(pub u64);
+
+impl Party {
+    /// That account.
+    pub fn of(account: &AccountId) -> Party {
+        Party(numbered(account.as_str()))
+    }
+}
+
 /// What a request wants of a fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct Want {
     /// How its conversation begins: it goes where the same beginning went before.
     pub beginning: Beginning,
+    /// Whose it is.
+    pub party: Party,
     /// How many calls it makes at once.
     pub calls: u32,
     /// Whether somebody waits for it.

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Retry};
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Piece, Retry};
 use crate::catalog::Conditions;
 use crate::chat::{Embedding, Request};
 use crate::units::Tokens;
@@ -35,8 +35,7 @@ impl Watched {
 
 impl Backend for Watched {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        // Where an effort is chosen, the thought is usually hidden.
-        let watch = self.watch(matches!(call.part, Part::Total { effort: Some(_), .. }));
+        let watch = self.watch(call.thinks_unseen());
         async move {
             let generation = self.fleet.backend(self.place).generate(call).await;
             watch.over(generation)
@@ -143,11 +142,13 @@ impl Watch {
 }
 
 impl Drop for Watch {
-    /// Whoever lets go of a call that spoke had enough of it: the target works. One that was silent until then says
-    /// nothing: the caller may have had no time at all.
+    /// Whoever lets go of a call that spoke had enough of it: the target works. One that was silent until then would have
+    /// taken so long at least; whether that is the target's fault depends on what is usual there.
     fn drop(&mut self) {
-        if self.stage == Stage::Speaking {
-            self.succeeds();
+        match self.stage {
+            Stage::Speaking => self.succeeds(),
+            Stage::Silent => self.fleet.silent(self.place, &self.probe, self.began.elapsed()),
+            Stage::Over => {}
         }
     }
 }

@@ -8,12 +8,15 @@ use std::time::Duration;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url, redirect};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::refusal;
 use super::secret::Secret;
+use super::silence::Silence;
 use super::sse::{Event, Limits, Scanner};
 use crate::backend::{Failure, Fault};
+use crate::chat::Origin;
 
 /// How long the end of a stream may lag behind its last event.
 const RELEASE: Duration = Duration::from_millis(20);
@@ -37,6 +40,8 @@ pub struct Settings {
     pub api_key: Option<Secret>,
     /// How the key is sent.
     pub auth: Auth,
+    /// Whose the credential is, where that is said: what one signs, all of the same organisation can verify.
+    pub organization: Option<String>,
     /// Sent with every request: a header's name, and what it says.
     pub headers: Vec<(&'static str, String)>,
     /// The proxy to go through; the environment's is not looked at.
@@ -45,9 +50,9 @@ pub struct Settings {
     pub keep_alive: bool,
     /// How long to wait for a connection, TLS included.
     pub connect: Duration,
-    /// How long to wait for the first byte of an answer.
+    /// How long to wait for the first byte of an answer, unless the upstream may think before.
     pub first_byte: Duration,
-    /// How long to wait between two pieces of an answer.
+    /// How long to wait between two pieces of an answer; where the thought is hidden, from the first token on.
     pub idle: Duration,
     /// How long an answer may take altogether.
     pub total: Duration,
@@ -63,6 +68,7 @@ impl Default for Settings {
             base_url: String::new(),
             api_key: None,
             auth: Auth::Bearer,
+            organization: None,
             headers: Vec::new(),
             proxy: None,
             keep_alive: true,
@@ -73,6 +79,25 @@ impl Default for Settings {
             retry_after_max: Duration::from_secs(60),
             limits: Limits::default(),
         }
+    }
+}
+
+impl Settings {
+    /// Who can verify what is signed there: whoever is reached at the same address with the same credential, or is said to
+    /// be of the same organisation. Of the hash only so little is shown that no credential can be found by it.
+    pub fn origin(&self) -> Origin {
+        let (base, key) = (self.base_url.trim_end_matches('/'), self.api_key.as_ref().map(Secret::expose));
+        let parts = match &self.organization {
+            Some(name) => ["organization", name, ""],
+            None => ["credential", base, key.unwrap_or_default()],
+        };
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+            hash.update(part);
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        Origin(u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]))
     }
 }
 
@@ -131,10 +156,20 @@ impl Client {
         Ok(Client { http, base: base(&settings)?, settings })
     }
 
+    /// Who can verify what is signed there.
+    pub(super) fn origin(&self) -> Origin {
+        self.settings.origin()
+    }
+
     /// Asks for an event stream; resolves when the upstream has begun one.
-    pub(super) async fn stream(&self, path: &str, body: &Value) -> Result<Events, Failure> {
+    pub(super) async fn stream(&self, path: &str, body: &Value, silence: Silence) -> Result<Events, Failure> {
         let deadline = Instant::now() + self.settings.total;
-        let response = self.send(path, body, "text/event-stream", deadline).await?;
+        let first_byte = match silence {
+            Silence::Usual | Silence::Thinks => self.settings.first_byte,
+            Silence::ThinksFirst => Duration::MAX,
+        };
+        let patience = Patience { idle: first_byte, deadline };
+        let response = self.send(path, body, "text/event-stream", patience).await?;
         refusal::unless_stream(response.headers())?;
         let scanner = Scanner::new(self.settings.limits);
         Ok(Events {
@@ -142,14 +177,19 @@ impl Client {
             scanner: Some(scanner),
             ready: VecDeque::new(),
             secret: self.settings.api_key.clone(),
-            patience: Patience { idle: self.settings.idle, deadline },
+            patience: match silence {
+                Silence::Usual => Patience { idle: self.settings.idle, deadline },
+                Silence::Thinks | Silence::ThinksFirst => Patience { idle: Duration::MAX, deadline },
+            },
+            idle: self.settings.idle,
         })
     }
 
     /// Asks for one JSON value.
     pub(super) async fn json(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         let deadline = Instant::now() + self.settings.total;
-        let response = self.send(path, body, "application/json", deadline).await?;
+        let first_byte = Patience { idle: self.settings.first_byte, deadline };
+        let response = self.send(path, body, "application/json", first_byte).await?;
         let patience = Patience { idle: self.settings.idle, deadline };
         let bytes = read(response, self.settings.limits.event, patience).await?;
         serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
@@ -160,7 +200,7 @@ impl Client {
         path: &str,
         body: &Value,
         accept: &str,
-        deadline: Instant,
+        first_byte: Patience,
     ) -> Result<Response, Failure> {
         let body = serde_json::to_vec(body)
             .map_err(|_| Failure::new(Fault::Backend, "the request cannot be written as JSON").unsent())?;
@@ -170,7 +210,6 @@ impl Client {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, accept)
             .body(body);
-        let first_byte = Patience { idle: self.settings.first_byte, deadline };
         let response = first_byte
             .wait(request.send(), "did not answer")
             .await?
@@ -179,7 +218,7 @@ impl Client {
             refusal::unless_plain(response.headers())?;
             return Ok(response);
         }
-        Err(self.refused(response, deadline).await)
+        Err(self.refused(response, first_byte.deadline).await)
     }
 
     async fn refused(&self, response: Response, deadline: Instant) -> Failure {
@@ -202,6 +241,8 @@ pub(super) struct Events {
     /// What no failure may repeat.
     secret: Option<Secret>,
     patience: Patience,
+    /// How long to wait between two pieces, once there was one.
+    idle: Duration,
 }
 
 impl Events {
@@ -218,6 +259,11 @@ impl Events {
             let chunk = self.patience.wait(self.response.chunk(), "fell silent").await?;
             self.take(chunk.map_err(|error| refusal::of_transport(&error))?.as_deref())?;
         }
+    }
+
+    /// The answer has begun, or a thought that shows: from now on it is not silent for long.
+    pub(super) fn speaks(&mut self) {
+        self.patience.idle = self.idle;
     }
 
     /// What an event says is wrong, without our key.

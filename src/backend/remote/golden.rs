@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Provider, Reader};
+use super::{Provider, Reader, client};
 use crate::backend::{Call, Edge, Ending, Failure, Part, Piece, Thought, Usage};
 use crate::catalog::Class;
-use crate::chat::{Message, Part as ContentPart, Request, Role, Sampling, Signed, Tool, ToolCall};
+use crate::chat::{Maker, Message, Part as ContentPart, Request, Role, Sampling, Signed, Tool, ToolCall};
 use crate::units::Tokens;
 
 /// Runs every pair of a provider whose name begins with `kind`.
@@ -67,7 +67,7 @@ fn piece(piece: &Piece) -> Value {
         Piece::Tag { tokens, edge: Edge::End } => json!({"tag": "end", "tokens": tokens}),
         Piece::HandOff { tokens } => json!({"hand_off": tokens}),
         Piece::Summary(text) => json!({"summary": text}),
-        Piece::Signed(it) => json!({"signed": &*it.block, "model": &*it.model}),
+        Piece::Signed(it) => json!({"signed": &*it.block, "model": &*it.maker.model}),
         Piece::ToolCall(it) => {
             json!({"tool_call": it.index, "id": it.id, "name": it.name, "arguments": it.arguments})
         }
@@ -89,6 +89,11 @@ fn usage(usage: &Usage) -> Value {
         }
     }
     json!({ "usage": told })
+}
+
+/// Who signs what a model says that nobody said where to reach.
+pub(super) fn maker(model: &str) -> Maker {
+    Maker { model: model.into(), origin: client::Settings::default().origin() }
 }
 
 /// The call that a fixture describes.
@@ -117,7 +122,7 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         Part::Thought { .. } | Part::Solution { .. } => Class::Continue,
         Part::Total { .. } => Class::Effort,
     };
-    Call { request: Arc::new(request), class, part, seed }
+    Call { request: Arc::new(request), class, part, seed, hidden: false }
 }
 
 /// The part that a fixture describes, under `part`.
@@ -164,7 +169,7 @@ fn tool(declaration: &Value) -> Tool {
 
 fn signed(value: &Value) -> Signed {
     let text = |name: &str| value[name].as_str().unwrap();
-    Signed { model: text("model").into(), block: text("block").into() }
+    Signed { maker: maker(text("model")), block: text("block").into() }
 }
 
 fn message(value: &Value) -> Message {

@@ -13,6 +13,7 @@ pub mod openai;
 mod refusal;
 pub mod responses;
 mod secret;
+mod silence;
 mod sse;
 mod summaries;
 #[cfg(test)]
@@ -35,12 +36,13 @@ use serde_json::Value;
 use super::pace::{Lap, Pace};
 use super::{Backend, Call, Embedded, Failure, Fault, Generation, Piece};
 use crate::catalog::Conditions;
-use crate::chat::{Embedding, Request};
+use crate::chat::{Embedding, Origin, Request};
 use crate::prompt;
 use crate::units::Tokens;
 
 pub use client::{Auth, Settings, SettingsError};
 pub use secret::Secret;
+pub use silence::Silence;
 pub use sse::Limits;
 
 /// An upstream's API, as two pure translations: our call to what is sent, and its events to our pieces.
@@ -57,6 +59,11 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
     /// When the API has none, as most.
     fn embed(&self, _: &Embedding) -> Result<Sent, Failure> {
         Err(no_words("this model makes no embeddings"))
+    }
+
+    /// How it may be silent before it answers a call.
+    fn silence(&self, call: &Call) -> Silence {
+        if call.thinks_unseen() { Silence::ThinksFirst } else { Silence::Usual }
     }
 
     /// What reads the answer to a call.
@@ -89,7 +96,7 @@ impl<P: Provider> Remote<P> {
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
         let sent = self.provider.write(&call).map_err(Failure::unsent)?;
         let lap = self.pace.start();
-        let events = self.client.stream(&sent.path, &sent.body).await?;
+        let events = self.client.stream(&sent.path, &sent.body, self.provider.silence(&call)).await?;
         Ok(generation(events, self.provider.reader(&call), lap, VecDeque::new()))
     }
 
@@ -131,6 +138,10 @@ impl<P: Provider> Backend for Remote<P> {
 
     fn conditions(&self) -> Conditions {
         self.pace.conditions()
+    }
+
+    fn origin(&self) -> Option<Origin> {
+        Some(self.client.origin())
     }
 }
 
@@ -185,6 +196,9 @@ impl<R: Reader> Flow<R> {
         }
         let piece = self.pieces.pop_front()?;
         self.lap.note(&piece);
+        if matches!(piece, Piece::Thought { .. } | Piece::Answer { .. } | Piece::ToolCall(_)) {
+            self.events.speaks();
+        }
         if matches!(piece, Piece::End(_)) {
             self.over = true;
             self.pieces.clear();

@@ -94,3 +94,130 @@ fn a_family_that_answers_in_a_message_of_its_own_is_known() {
         upstream.hand_off.starts_with(&upstream.end_tag) && upstream.hand_off.ends_with("final<|message|>")
     );
 }
+
+/// What `stint check` prints beside "the configuration is right".
+fn doubts(text: &str) -> Vec<String> {
+    load_text(text).unwrap().warnings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_provider_that_answers_nobody_without_a_key_is_doubted_without_one() {
+    let priced = "[[backend.model]]\nname = 'm'\nprice_input = 1\nprice_output = 1\n";
+    let of = |kind: &str, more: &str| doubts(&format!("[[backend]]\nkind = '{kind}'\n{more}{priced}"));
+    for kind in ["anthropic", "gemini", "deepseek", "dashscope", "openrouter", "mistral", "xai"] {
+        let told = of(kind, "");
+        assert!(
+            told.len() == 1 && told[0].starts_with("line 1: backend.api_key_env: no key, and "),
+            "{told:?}"
+        );
+        assert!(told[0].ends_with("export the key, and name its variable: api_key_env = \"…\""), "{told:?}");
+        assert_eq!(of(kind, "api_key_env = 'OPENAI_API_KEY'\n"), Vec::<String>::new());
+        assert_eq!(
+            of(kind, "base_url = 'http://127.0.0.1:1/v1'\n"),
+            Vec::<String>::new(),
+            "a proxy may have it"
+        );
+    }
+    assert_eq!(of("openai", "base_url = 'https://api.openai.com/v1'\n").len(), 1);
+    assert_eq!(of("vllm", "base_url = 'http://127.0.0.1:1/v1'\n"), Vec::<String>::new());
+    let two = "[[backend.deployment]]\napi_key_env = 'OPENAI_API_KEY'\n[[backend.deployment]]\n";
+    let told = of("xai", two);
+    assert!(told.len() == 1 && told[0].starts_with("line 5: backend.deployment.api_key_env"), "{told:?}");
+}
+
+#[test]
+fn models_without_a_price_are_named_once() {
+    let text = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['b', 'a']\n";
+    let told = doubts(text);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("no price is known of a, b: it counts as free"), "{told:?}");
+    assert_eq!(doubts(""), Vec::<String>::new(), "the embedded one has a price");
+}
+
+#[test]
+fn what_a_kind_has_not_cannot_be_served_by_it() {
+    let refused = |kind: &str, word: &str| {
+        format!(
+            "line 6: backend.model.serves: \"{word}\" is not to be had from kind \"{kind}\"; take it out, or serve the \
+             model by a backend of another kind, like \"openai\""
+        )
+    };
+    for kind in ["anthropic", "gemini", "responses"] {
+        check(&text(kind, "serves = ['embeddings']\n"), &[&refused(kind, "embeddings")]);
+        check(&text(kind, "serves = ['chat', 'completions']\n"), &[&refused(kind, "completions")]);
+    }
+    check(&text("deepseek", "serves = ['embeddings']\n"), &[&refused("deepseek", "embeddings")]);
+    assert!(load_text(&text("openai", "serves = ['embeddings']\n")).is_ok());
+}
+
+#[test]
+fn a_syntax_of_calls_is_of_no_use_without_tools() {
+    check(
+        &text("vllm", "tool_syntax = 'hermes'\n"),
+        &[
+            "line 6: backend.model.tool_syntax: of no use to a model that calls no tools; say that it calls tools, \
+           capabilities = [\"tools\"], or take it out",
+        ],
+    );
+    assert!(load_text(&text("vllm", "tool_syntax = 'hermes'\ncapabilities = ['tools']\n")).is_ok());
+}
+
+#[test]
+fn a_model_that_always_thinks_is_not_asked_for_an_answer_without_a_thought() {
+    let classes =
+        |more: &str| load_text(&text("dashscope", more)).unwrap().catalog.models["m"].classes.clone();
+    assert_eq!(classes("thinks_always = true\n"), [Class::Native]);
+    assert_eq!(classes(""), [Class::Native, Class::Turn]);
+    check(
+        &text("dashscope", "thinks_always = true\nclasses = ['native', 'turn']\n"),
+        &[
+            "line 7: backend.model.classes: \"turn\" asks for the answer with thinking off, and the model thinks always; \
+           take \"turn\" out, or thinks_always",
+        ],
+    );
+}
+
+#[test]
+fn more_effort_is_never_less() {
+    check(
+        "[thinking.efforts]\nmedium = 0.2\nhigh = 3\n",
+        &[
+            "line 2: thinking.efforts.medium: \"medium\" would be less than \"low\"; more effort never means a shorter \
+             thought: keep them in order",
+            "line 3: thinking.efforts.high: \"xhigh\" would be less than \"high\"; more effort never means a shorter \
+             thought: keep them in order",
+        ],
+    );
+    assert!(load_text("[thinking.efforts]\nhigh = 3\nxhigh = 3\nmax = 4\ntiny = 0.01\n").is_ok());
+    check(
+        &text(
+            "openai",
+            "thinking_max = 9000\nefforts = [{ word = 'high', usual = 5 }, { word = 'low', usual = 9 }]\n",
+        ),
+        &[
+            "line 7: backend.model.efforts: \"low\" stands after \"high\"; keep to their order: none, minimal, low, \
+           medium, high, xhigh, max",
+        ],
+    );
+}
+
+#[test]
+fn families_are_known_wherever_they_are_served() {
+    let of = |kind: &str, name: &str| {
+        let text = format!(
+            "[[backend]]\nkind = '{kind}'\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['{name}']\n"
+        );
+        let settings = load_text(&text).unwrap();
+        let source = settings.backends[1].models[0].source.clone();
+        let (Source::OpenAi(upstream) | Source::Vllm(upstream)) = source else { panic!("{kind}") };
+        ((*settings.catalog.models[name]).clone(), upstream)
+    };
+    for kind in ["openai", "vllm", "sglang", "ollama"] {
+        assert!(of(kind, "qwen/qwen3-4b-thinking-2507").1.starts_in_thinking, "{kind}");
+        assert_eq!(of(kind, "magistral-small-2509").1.end_tag, "[/THINK]", "{kind}");
+        let (oss, _) = of(kind, "gpt-oss-20b");
+        assert!(oss.thinks_always && !oss.classes.contains(&Class::Turn), "{kind}: {:?}", oss.classes);
+        assert_eq!(oss.efforts.len(), 3, "{kind}");
+    }
+    assert_eq!(of("ollama", "gpt-oss:20b").0.classes, [Class::Effort]);
+}

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{check, load_text};
 use crate::backend::fleet;
-use crate::config::{Deployment, Source};
+use crate::chat::Origin;
+use crate::config::{Deployment, Served, Source};
 use crate::units::Priority;
 
 fn deployments(text: &str) -> Vec<Deployment> {
@@ -33,10 +34,65 @@ fn a_source_is_reached_as_its_deployment_says() {
     let text = "[[backend]]\nmodels = ['m']\n[[backend.deployment]]\nbase_url = 'http://eu/v1'\n";
     let settings = load_text(text).unwrap();
     let served = &settings.backends.last().unwrap().models[0];
-    let Source::OpenAi(reached) = served.source.reached(&served.deployments[0].client) else {
-        panic!("a kind")
-    };
+    let Source::OpenAi(reached) = served.source.reached(&served.deployments[0]) else { panic!("a kind") };
     assert_eq!((&*reached.client.base_url, &*reached.model), ("http://eu/v1", "m"));
+}
+
+#[test]
+fn a_model_may_be_called_otherwise_at_each_deployment() {
+    let names = |text: &str| -> Vec<Vec<String>> {
+        let settings = load_text(text).unwrap();
+        let models = settings.backends.last().unwrap().models.clone();
+        let called = |served: &Served, at: usize| match served.source.reached(&served.deployments[at]) {
+            Source::OpenAi(reached) => reached.model,
+            other => panic!("{other:?}"),
+        };
+        models
+            .iter()
+            .map(|served| (0..served.deployments.len()).map(|at| called(served, at)).collect())
+            .collect()
+    };
+    let head = "[[backend]]\nbase_url = 'http://a/v1'\n";
+    let one = format!(
+        "{head}[[backend.deployment]]\nupstream = 'eu-5'\n[[backend.deployment]]\n[[backend.model]]\nname = 'm'\n\
+         upstream = 'gpt-5'\n"
+    );
+    assert_eq!(names(&one), [["eu-5", "gpt-5"]]);
+    let two = format!("{head}models = ['m', 'n']\n[[backend.deployment]]\nupstreams = {{ n = 'eu-n' }}\n");
+    assert_eq!(names(&two), [["m"], ["eu-n"]]);
+    check(
+        &format!(
+            "{head}models = ['m', 'n']\n[[backend.deployment]]\nupstream = 'x'\nupstreams = {{ o = 'y' }}\n"
+        ),
+        &[
+            "line 5: backend.deployment.upstream: which of the models is it?; say it of each, upstreams = { some-model = \
+             \"its-name-there\" }",
+            "line 6: backend.deployment.upstreams: \"o\" is no model of this backend; write the name that callers use for \
+             one of this backend's models",
+        ],
+    );
+}
+
+#[test]
+fn signatures_are_of_a_credential_or_of_an_organization() {
+    let origins = |more: &str| -> Vec<Origin> {
+        let text = format!(
+            "[[backend]]\nkind = 'anthropic'\nmodels = ['m']\napi_key_env = 'OPENAI_API_KEY'\n{more}"
+        );
+        deployments(&text).iter().map(|deployment| deployment.client.origin()).collect()
+    };
+    let same = "[[backend.deployment]]\n[[backend.deployment]]\nname = 'b'\n";
+    let [one, other] = origins(same)[..] else { panic!() };
+    assert_eq!(one, other, "one account");
+    let places = "[[backend.deployment]]\n[[backend.deployment]]\nname = 'b'\nbase_url = 'http://b/v1'\n";
+    let [one, other] = origins(places)[..] else { panic!() };
+    assert_ne!(one, other);
+    let [one, other] = origins(&format!("organization = 'acme'\n{places}"))[..] else { panic!() };
+    assert_eq!(one, other, "said to be one");
+    let [one, other] = origins(&format!("organization = 'acme'\n{places}organization = 'emca'\n"))[..] else {
+        panic!()
+    };
+    assert_ne!(one, other);
 }
 
 #[test]
@@ -85,9 +141,10 @@ fn a_key_may_be_for_batch_work() {
     let hash = format!("hash = 'sha256:{}'", "1".repeat(64));
     let settings = load_text(&format!("[[key]]\nname = 'night'\npriority = 'batch'\n{hash}\n")).unwrap();
     assert_eq!(settings.tenants[0].priority, Priority::Batch);
-    let catalog = settings.catalog;
-    let mistakes =
-        crate::config::keys(&format!("[[key]]\nname = 'n'\npriority = 'batch'\n{hash}\n"), "x", &catalog);
-    let mistakes = mistakes.map(drop).unwrap_err().list;
-    assert_eq!(mistakes[0].key, "key.priority");
+    let imported = crate::config::keys(
+        &format!("[[key]]\nname = 'n'\npriority = 'batch'\n{hash}\n"),
+        "x",
+        &settings.catalog,
+    );
+    assert_eq!(imported.unwrap().tenants[0].priority, Priority::Batch);
 }

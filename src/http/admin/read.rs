@@ -9,7 +9,7 @@ use crate::catalog::Catalog;
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
 use crate::tenant::{KeyPatch, Percent, Scope, TenantLimit, TermsPatch};
-use crate::units::{AccountId, Amount, Count, Money, Timestamp, Tokens, Unit, Window, Zone};
+use crate::units::{AccountId, Amount, Count, Money, Priority, Timestamp, Tokens, Unit, Window, Zone};
 
 /// The longest time that an old secret may be taken beside the new one.
 const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -30,6 +30,7 @@ pub(super) fn key(fields: &mut Fields, catalog: &Catalog) -> Result<KeyPatch, Pr
         models: names(fields, "models", |name| catalog.models.contains_key(name))?,
         routes: names(fields, "routes", |name| catalog.routes.contains_key(name))?,
         admin: fields.flag("admin")?,
+        priority: priority(fields)?,
         expires: expires(fields)?,
         terms: terms(fields, catalog)?,
     })
@@ -70,6 +71,12 @@ fn names(
         }
     };
     list.into_iter().enumerate().map(one).collect::<Result<_, _>>().map(Some)
+}
+
+fn priority(fields: &mut Fields) -> Result<Option<Priority>, Problem> {
+    let Some(word) = fields.text("priority")? else { return Ok(None) };
+    let wrong = || Problem::invalid(Some("priority"), "must be \"interactive\" or \"batch\"");
+    Priority::named(&word).map(Some).ok_or_else(wrong)
 }
 
 /// Null is never.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::http::pages;
 use crate::ledger::Line;
 use crate::tenant::{Listed, Source, Terms};
-use crate::units::Timestamp;
+use crate::units::{AccountId, Holder, Timestamp};
 
 pub(super) fn key(key: &Listed, now: Timestamp) -> Value {
     let path = key.terms.account.as_str();
@@ -21,6 +21,7 @@ pub(super) fn key(key: &Listed, now: Timestamp) -> Value {
         "models": key.access.models,
         "routes": key.access.routes,
         "admin": key.access.admin,
+        "priority": key.priority.word(),
         "created_at": key.created,
         "expires_at": key.expires,
         "revoked_at": key.revoked,
@@ -39,8 +40,17 @@ pub(super) fn account(terms: &Terms, from: Source, standing: Option<&[Line]>) ->
         "limits": terms.limits,
         "time_zone": terms.zone.name(),
         "warn_at": terms.warn_at.get(),
-        "standing": self::standing(standing),
+        "standing": standing.map(|lines| lines.iter().map(|line| pages::limit(&of(line, &terms.account))).collect::<Vec<_>>()),
     })
+}
+
+/// What would be a key's own, seen from a key, is this account's.
+fn of(line: &Line, account: &AccountId) -> Line {
+    let mut line = line.clone();
+    if line.limit.holder == Holder::Key {
+        line.limit.holder = Holder::Account(account.clone());
+    }
+    line
 }
 
 /// Those of the accounts above it are in it: they hold for it too.

@@ -45,6 +45,7 @@ pub(super) fn read(
     dialects.headers(headers)?;
     let mut request = parse::request(&mut fields, &mut dialects, model)?;
     let wanted = Wanted { stream: fields.flag("stream")?.unwrap_or(false), thoughts: dialects.thoughts };
+    request.streams = wanted.stream;
     request.budget = dialects.finish();
     fields.end()?;
     Ok((request, wanted))

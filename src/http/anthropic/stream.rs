@@ -200,6 +200,7 @@ fn event(name: &str, mut members: Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::{Maker, Origin};
 
     fn chunks(thoughts: bool) -> Chunks {
         Chunks {
@@ -253,8 +254,16 @@ mod tests {
 
     #[test]
     fn a_signature_closes_its_thought_and_a_hidden_thought_is_a_block_of_its_own() {
-        let signed = || Event::Signed(Signed { model: "m".into(), block: "{}".into() });
-        let seal = signed::sealed(&Signed { model: "m".into(), block: "{}".into() });
+        let signed = || {
+            Event::Signed(Signed {
+                maker: Maker { model: "m".into(), origin: Origin(7) },
+                block: "{}".into(),
+            })
+        };
+        let seal = signed::sealed(&Signed {
+            maker: Maker { model: "m".into(), origin: Origin(7) },
+            block: "{}".into(),
+        });
         let said = vec![Event::Thought("a".into()), signed(), signed(), Event::Answer("c".into())];
         check(true, said, &format!("0+thinking a {seal} 0- 1+redacted_thinking 1- 2+text c 2-"));
     }

@@ -2,7 +2,7 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::chat::{Part, Role, Signed};
+use crate::chat::{Maker, Origin, Part, Role, Signed};
 use crate::http::signed;
 use crate::units::Tokens;
 
@@ -51,7 +51,10 @@ fn results_of_tools_become_messages_of_their_own_in_order() {
 
 #[test]
 fn thoughts_come_back_with_what_was_signed_of_them_byte_for_byte() {
-    let one = Signed { model: "sonnet".into(), block: r#"{"type":"thinking", "signature":"E=="}"#.into() };
+    let one = Signed {
+        maker: Maker { model: "sonnet".into(), origin: Origin(7) },
+        block: r#"{"type":"thinking", "signature":"E=="}"#.into(),
+    };
     let request = asked(
         &json!([
             { "role": "user", "content": "hi" },

@@ -43,6 +43,7 @@ pub(super) fn request(fields: &mut Fields, model: String) -> Result<(Request, Wa
         tool_choice: fields.take("tool_choice"),
         response_format: fields.take("response_format"),
         extra: extra(fields)?,
+        streams: stream,
         ..Request::new(model, messages)
     };
     let wanted = Wanted { stream, include_usage: include_usage(fields)?, thoughts: true };

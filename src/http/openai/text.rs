@@ -35,6 +35,7 @@ pub(in crate::http) fn read_text(body: &[u8], headers: &HeaderMap) -> Result<(Re
         choices,
         extra: parse::extra(&mut fields)?,
         budget: Budget { thinking: Some(Tokens::ZERO), solution: Some(solution.unwrap_or(TOKENS)), ..stated },
+        streams: stream,
         ..Request::text(model, text)
     };
     let wanted = Wanted { stream, include_usage: parse::include_usage(&mut fields)?, thoughts: false };

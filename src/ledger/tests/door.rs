@@ -51,7 +51,6 @@ impl Bank for Door {
         async move {
             let (epoch, lasts, now) = self
                 .ask(|state| {
-                    state.bury();
                     let epoch = state.lives.last_key_value().map_or(1, |(last, _)| last + 1);
                     let expires = state.now + state.lasts;
                     state.lives.insert(epoch, Life { expires, is_over: false, heard: 0 });

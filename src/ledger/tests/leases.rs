@@ -277,3 +277,44 @@ fn when_the_bank_was_away_for_everybody_nobody_is_taken_for_dead() {
     let rest = world.obtain(1, 980).unwrap();
     world.give_back(1, rest);
 }
+
+/// CR-09: a replica that starts right after the bank was away buries none of those who live.
+#[test]
+fn who_starts_right_after_the_bank_was_away_takes_nobody_for_dead() {
+    let limits = key(&[money(Window::Total, 1_000)]);
+    let mut world = World::new(2, &limits);
+    let open = [world.dispatched(0, 300), world.dispatched(1, 300)];
+    for machine in &world.machines {
+        machine.link.send_replace(Link::Cut);
+    }
+    world.run(LASTS * 2);
+    let newcomer = world.join(&limits);
+    world.run(LASTS / 4);
+    for (on, open) in open.into_iter().enumerate() {
+        world.machines[on].on(|_| drop(open.settle(Money(10), Tokens(0), detail())));
+        world.machines[on].link.send_replace(Link::Whole);
+    }
+    world.run(LASTS * 2);
+    assert_eq!(books(&world.vault.state()), (20, 0), "as they were settled");
+    let rest = world.obtain(newcomer, 980).unwrap();
+    world.give_back(newcomer, rest);
+}
+
+/// The grace is for those who come back: who does not is buried by a newcomer too, a lease later.
+#[test]
+fn who_never_comes_back_is_buried_by_a_newcomer() {
+    let limits = key(&[money(Window::Total, 1_000)]);
+    let mut world = World::new(1, &limits);
+    drop(world.dispatched(0, 300));
+    let lost = world.dispatched(0, 200);
+    world.machines[0].pause();
+    world.run(LASTS * 2);
+    let newcomer = world.join(&limits);
+    world.run(LASTS / 2);
+    assert_eq!(books(&world.vault.state()), (300, 1), "not yet");
+    world.run(LASTS);
+    assert_eq!(books(&world.vault.state()), (500, 0));
+    let rest = world.obtain(newcomer, 500).unwrap();
+    world.give_back(newcomer, rest);
+    drop(lost);
+}

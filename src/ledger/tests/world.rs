@@ -102,6 +102,12 @@ impl World {
         World { machines, vault, elapsed: Duration::ZERO }
     }
 
+    /// One more machine comes.
+    pub(super) fn join(&mut self, terms: &[Terms]) -> usize {
+        self.machines.push(Machine::start(&self.vault, terms));
+        self.machines.len() - 1
+    }
+
     /// Lets all clocks go on, and everybody do what they do.
     pub(super) fn run(&mut self, long: Duration) {
         let mut left = long;

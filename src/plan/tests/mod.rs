@@ -1,14 +1,19 @@
 //! What a caller can rely on: `rules` are tables, `laws` the properties of the design's "Budgets in".
 
+mod exploring;
 mod laws;
 mod rules;
+mod stopping;
+mod switching;
+mod voting;
 
 use super::*;
 use crate::catalog::{
-    Capability, EffortLevel, HandOff, Left, LogNormal, ModelDemand, Prices, Rates, Service, Tariff, TaskClass,
+    Capability, Class, EffortLevel, HandOff, Left, LogNormal, ModelDemand, Offer, Prices, Rates, Service,
+    Tariff, TaskClass,
 };
 use crate::chat::Depth;
-use crate::units::{Amount, Difficulty, Effort, Limit, Price, Timestamp, Unit, Window};
+use crate::units::{Amount, Difficulty, Effort, Limit, Money, Price, Timestamp, Unit, Window};
 
 /// Everything a plan depends on, owned.
 #[derive(Debug, Clone)]
@@ -21,10 +26,18 @@ struct World {
     budget: Budget,
     needs: Needs,
     choices: u32,
+    streams: bool,
+    /// Model, cached tokens, evidence.
+    sticky: Option<(&'static str, u64, bool)>,
+    explore: Option<Explore>,
 }
 
 impl World {
     fn plan(&self) -> Result<Plan, Refusal> {
+        self.ask(plan)
+    }
+
+    fn ask<T>(&self, what: impl FnOnce(&Ask) -> T) -> T {
         let named = self.models.iter().zip(&self.demands);
         let demand = Demand {
             class: TaskClass::Math,
@@ -32,7 +45,7 @@ impl World {
             confidence: Chance::new(0.5),
             models: named.map(|(model, demand)| (model.name.clone(), demand.clone())).collect(),
         };
-        plan(&Ask {
+        what(&Ask {
             demand: &demand,
             models: &self.models.iter().collect::<Vec<_>>(),
             route: &self.route,
@@ -41,9 +54,13 @@ impl World {
             budget: &self.budget,
             needs: &self.needs,
             choices: self.choices,
-            streams: false,
-            sticky: None,
-            explore: None,
+            streams: self.streams,
+            sticky: self.sticky.map(|(model, cached, evidence)| Sticky {
+                model,
+                cached: Tokens(cached),
+                evidence,
+            }),
+            explore: self.explore,
         })
     }
 
@@ -114,6 +131,9 @@ fn world() -> World {
         budget: Budget::default(),
         needs: Needs::default(),
         choices: 1,
+        streams: false,
+        sticky: None,
+        explore: None,
     }
 }
 
@@ -131,4 +151,14 @@ fn thinking_left(amount: u64) -> Option<Left<Tokens>> {
 
 fn effort_of(effort: f64, word: Option<&str>) -> Option<Depth> {
     Some(Depth { effort: Effort::try_from(effort).unwrap(), word: word.map(String::from) })
+}
+
+/// A small model and one ten times as dear.
+fn two() -> World {
+    world().with(|w| {
+        w.models = vec![model("small", Class::Inline), model("large", Class::Continue)];
+        w.models[1].tariff =
+            Some(Tariff::plain(Prices { input: price(1_000_000_000), output: price(4_000_000_000) }));
+        w.demands = vec![demand(5.0, 0.1, 0.9), demand(5.0, 0.4, 0.99)];
+    })
 }

@@ -287,13 +287,3 @@ fn a_dear_dollar_moves_the_traffic_to_the_cheaper_model() {
     assert!(at(1.0).cost <= at(0.01).cost);
     assert_eq!(&*at(0.01).model, "large");
 }
-
-/// A small model and one ten times as dear.
-fn two() -> World {
-    world().with(|w| {
-        w.models = vec![model("small", Class::Inline), model("large", Class::Continue)];
-        w.models[1].tariff =
-            Some(Tariff::plain(Prices { input: price(1_000_000_000), output: price(4_000_000_000) }));
-        w.demands = vec![demand(5.0, 0.1, 0.9), demand(5.0, 0.4, 0.99)];
-    })
-}

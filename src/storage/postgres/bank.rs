@@ -150,10 +150,6 @@ impl Bank for PostgresBank {
     fn register(&self) -> BoxFuture<'_, Result<Lease, JournalError>> {
         async move {
             let failed = |source| self.0.failed(source);
-            // Whoever cannot be buried now is buried later, by anybody.
-            if let Err(error) = self.bury_all().await {
-                tracing::warn!(%error, "a dead replica is not buried yet");
-            }
             self.0.heard.store(0, Ordering::Relaxed);
             let (epoch, now) = self.add().await.map_err(failed)?;
             let journal = Arc::new(PostgresJournal::of(self.0.clone(), epoch));

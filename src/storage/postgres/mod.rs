@@ -65,6 +65,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "idempotency", include_str!("../../../migrations/postgres/0003_idempotency.sql")),
     (4, "seals", include_str!("../../../migrations/postgres/0004_seals.sql")),
     (5, "bank_clock", include_str!("../../../migrations/postgres/0005_bank_clock.sql")),
+    (6, "priority", include_str!("../../../migrations/postgres/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/postgres/0007_history.sql")),
 ];
 

@@ -54,9 +54,9 @@ impl PostgresStories {
         let mut transaction = self.database.pool.begin().await?;
         let is_done = write_learned(own, gone, &mut transaction).await?;
         if is_done {
-            transaction.commit().await?
+            transaction.commit().await?;
         } else {
-            transaction.rollback().await?
+            transaction.rollback().await?;
         }
         Ok(is_done)
     }

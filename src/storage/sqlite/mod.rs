@@ -41,6 +41,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "keys", include_str!("../../../migrations/sqlite/0003_keys.sql")),
     (4, "seals", include_str!("../../../migrations/sqlite/0004_seals.sql")),
     (5, "idempotency", include_str!("../../../migrations/sqlite/0005_idempotency.sql")),
+    (6, "priority", include_str!("../../../migrations/sqlite/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/sqlite/0007_history.sql")),
 ];
 

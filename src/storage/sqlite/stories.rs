@@ -57,9 +57,9 @@ impl SqliteStories {
         let mut transaction = self.database.begin(&mut writer).await?;
         let is_done = write_learned(own, gone, &mut transaction).await?;
         if is_done {
-            transaction.commit().await?
+            transaction.commit().await?;
         } else {
-            transaction.rollback().await?
+            transaction.rollback().await?;
         }
         Ok(is_done)
     }

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::RequestBuilder;
@@ -21,7 +22,11 @@ pub(crate) struct Process {
     child: Child,
     pub(crate) base: String,
     pub(crate) client: reqwest::Client,
+    log: Log,
 }
+
+/// The lines that it has logged.
+type Log = Arc<Mutex<Vec<String>>>;
 
 /// A folder with a configuration in it.
 #[derive(Debug)]
@@ -80,13 +85,14 @@ impl Folder {
     pub(crate) fn serve_by(&self, mut command: Command) -> Process {
         command.env("STINT_LISTEN", "127.0.0.1:0").env("STINT_LOG", "info").stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
-        let base = address(&mut child);
-        Process { child, base, client: reqwest::Client::builder().no_proxy().build().unwrap() }
+        let log = Log::default();
+        let base = address(&mut child, log.clone());
+        Process { log, child, base, client: reqwest::Client::builder().no_proxy().build().unwrap() }
     }
 }
 
-/// Reads the log until it says where the server listens, and drains the rest of it.
-fn address(child: &mut Child) -> String {
+/// Reads the log until it says where the server listens, and keeps the rest of it.
+fn address(child: &mut Child, kept: Log) -> String {
     let log = BufReader::new(child.stderr.take().expect("a piped log"));
     let (tell, told) = sync_channel(1);
     std::thread::spawn(move || {
@@ -97,6 +103,7 @@ fn address(child: &mut Child) -> String {
             if std::env::var_os("STINT_TEST_LOG").is_some() {
                 eprintln!("{line}");
             }
+            kept.lock().unwrap().push(line);
         }
     });
     match told.recv_timeout(READY_MAX) {
@@ -106,6 +113,20 @@ fn address(child: &mut Child) -> String {
 }
 
 impl Process {
+    /// The first line of the log with these words, once it is there.
+    pub(crate) async fn logged(&self, words: &str) -> String {
+        let line = async {
+            loop {
+                let line = self.log.lock().unwrap().iter().find(|line| line.contains(words)).cloned();
+                match line {
+                    Some(line) => break line,
+                    None => tokio::time::sleep(Duration::from_millis(5)).await,
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), line).await.expect("it is logged")
+    }
+
     /// Posts a chat completion.
     pub(crate) async fn ask(&self, key: &str, body: &Value) -> Answer {
         Answer::of(self.request(key, body, &[])).await

@@ -11,7 +11,8 @@ use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::Scripted;
 use stint::catalog::{self, Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
 use stint::config;
-use stint::gateway::{Gateway, Parts};
+use stint::gateway::{Gateway, LearnSettings, Learning, Parts};
+use stint::history::Stories;
 use stint::http::{self, Server, Service};
 use stint::idempotency::{self, Idempotency, MemoryAnswers};
 use stint::ledger::{AccountId, Journal, Ledger, MemoryJournal, Totals};
@@ -136,13 +137,26 @@ impl World {
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let served = models.into_iter().map(|(model, backend)| Served::by(model, vec![backend])).collect();
-        World::of(journal, served, callers, remembered, adjust).await
+        World::of(journal, served, callers, remembered, None, adjust).await
     }
 
     /// Models with their targets, and nothing else out of the ordinary.
     pub(crate) async fn fleets(served: Vec<Served>, callers: Vec<Caller>) -> World {
         let journal = Arc::new(MemoryJournal::default());
-        World::of(journal, served, callers, idempotency::Settings::default(), |_| ()).await
+        World::of(journal, served, callers, idempotency::Settings::default(), None, |_| ()).await
+    }
+
+    /// Models that are learned about, with stories kept there, and a route among them.
+    pub(crate) async fn learning(
+        route: Route,
+        models: Vec<(Model, Arc<Scripted>)>,
+        callers: Vec<Caller>,
+        stories: Arc<dyn Stories>,
+        settings: LearnSettings,
+    ) -> World {
+        let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
+        let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
+        World::of(journal, served, callers, remembered, Some((route, stories, settings)), |_| ()).await
     }
 
     async fn of(
@@ -150,6 +164,7 @@ impl World {
         served: Vec<Served>,
         callers: Vec<Caller>,
         remembered: idempotency::Settings,
+        learns: Option<(Route, Arc<dyn Stories>, LearnSettings)>,
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
@@ -164,14 +179,21 @@ impl World {
         let ledger = Ledger::open(&tasks, journal, observer, Default::default(), &terms, Timestamp::now())
             .await
             .unwrap();
+        let (route, learning) = match learns {
+            Some((route, stories, settings)) => {
+                (route, Learning::open(&tasks, stories, metrics.clone(), settings).await)
+            }
+            None => (auto(), Learning::off()),
+        };
         let gateway = Gateway::new(Parts {
             settings: settings.gateway,
             tasks: tasks.clone(),
             metrics: metrics.clone(),
             ledger: ledger.clone(),
-            catalog: catalog(&served),
+            catalog: catalog(&served, route),
             fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
+            learning,
         });
         let answers = Arc::new(MemoryAnswers::default());
         let idempotency =
@@ -272,13 +294,17 @@ struct Quiet;
 
 impl stint::ledger::Observer for Quiet {}
 
-fn catalog(served: &[Served]) -> Catalog {
-    let auto = Route {
+/// The route `auto` of these tests: an answer is worth a cent, time nothing.
+pub(crate) fn auto() -> Route {
+    Route {
         success_floor: Chance::new(0.5),
         worth: Money(10_000_000),
         second: Money(0),
         ..Route::usual("auto")
-    };
+    }
+}
+
+fn catalog(served: &[Served], auto: Route) -> Catalog {
     let models: BTreeMap<_, _> =
         served.iter().map(|Served { model, .. }| (model.name.clone(), Arc::new(model.clone()))).collect();
     Catalog { models, routes: BTreeMap::from([("auto".into(), auto)]) }

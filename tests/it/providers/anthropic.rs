@@ -10,12 +10,12 @@ use stint::catalog::{Class, EffortLevel, Model, Prices, Rates, Tariff};
 use stint::units::{Money, Price, Tokens};
 
 use super::{
-    ask, body, check_books, check_bound, client, hang_up, large, message, message_of_chunks, next_turn,
-    spent, tool, world,
+    PURSE, ask, body, check_books, check_bound, client, hang_up, large, message, message_of_chunks,
+    next_turn, spent, tool, world,
 };
-use crate::harness::World;
 use crate::harness::emulators::anthropic::Anthropic as Provider;
 use crate::harness::emulators::{Emulator, Turn};
+use crate::harness::{Served, World, tenant};
 
 fn backend(emulator: &Emulator, name: &str, adjust: impl FnOnce(&mut Settings)) -> Arc<dyn Backend> {
     let (client, model) = (client(emulator), format!("claude-{name}"));
@@ -76,7 +76,8 @@ async fn a_thought_is_held_by_the_provider_and_the_books_agree_with_its_bill() {
         check_books(&world, &emulator).await;
         let metrics = world.get("sk-acme", "/metrics").await.text;
         assert!(
-            metrics.contains("stint_requests_total{") && !metrics.contains("stint_demotions_total{"),
+            metrics.contains("stint_requests_total{")
+                && metrics.contains("stint_demotions_total{model=\"m\"} 0"),
             "{metrics}"
         );
     }
@@ -136,6 +137,30 @@ async fn a_model_that_comes_into_a_run_of_another_is_not_given_its_signatures() 
     check_books(&world, &emulator).await;
 }
 
+/// Two accounts of one provider, which cannot verify each other's signatures.
+#[tokio::test]
+async fn a_signed_thought_goes_back_to_the_account_that_it_came_from_and_to_no_other() {
+    let call = Turn::calls(30, &[("search", json!({ "q": "a pet" }))]);
+    let fails = Turn { fails_after: Some(0), ..Turn::answers(5, "never") };
+    let all = [0, 1].map(|_| {
+        Emulator::start(Provider::default(), vec![call.clone(), fails.clone(), Turn::answers(5, "a cat")])
+    });
+    let of = |emulator: &Emulator| budgeted(emulator, "m", &[Class::Native]);
+    let served = Served::by(of(&all[0]).0, all.iter().map(|emulator| of(emulator).1).collect());
+    let world = World::fleets(vec![served], vec![tenant("acme", PURSE)]).await;
+    let mut asked = thinks(1024);
+    asked["tools"] = json!([tool()]);
+    let first = message(&ask(&world, &asked).await);
+    let (home, other) = if all[0].asked().is_empty() { (&all[1], &all[0]) } else { (&all[0], &all[1]) };
+    assert!(other.asked().is_empty());
+    let again = message(&world.ask("sk-acme", &next_turn(&first, &asked)).await);
+    assert_eq!(again["tool_calls"][0]["function"]["name"], "search", "the other's first answer: {again}");
+    let blocks = |asked: &Value| asked["messages"][1]["content"][0]["type"].clone();
+    assert_eq!(blocks(&home.asked()[1]), "thinking", "it was asked first, and failed");
+    assert_eq!(blocks(&other.asked()[0]), "tool_use", "nothing that it could not verify");
+    assert_eq!((home.refused(), other.refused()), (vec![], vec![]));
+}
+
 #[tokio::test]
 async fn a_thought_is_cut_in_the_stream_and_the_answer_asked_for_in_a_new_turn() {
     let emulator =
@@ -150,10 +175,61 @@ async fn a_thought_is_cut_in_the_stream_and_the_answer_asked_for_in_a_new_turn()
     assert_eq!(asked[1]["thinking"], Value::Null);
     let quoted = asked[1]["messages"][0]["content"][1]["text"].as_str().unwrap().to_owned();
     let thought = message["reasoning_content"].as_str().unwrap().trim();
-    assert!(quoted.contains(thought) && thought.starts_with("w0 "), "{quoted}");
+    let sent = quoted.lines().find(|line| line.starts_with('w')).unwrap();
+    // No more than was set aside for reading it: a token for each that it was allowed, and what the prompt left.
+    assert!(thought.ends_with(sent) && (100..300).contains(&sent.len()), "{quoted}");
+    assert!(thought.starts_with("w0 "), "the caller saw it all: {thought}");
     check_bound(&world, &emulator).await;
     let cut = emulator.bills()[0];
     assert!(cut.written < 150, "it stopped soon after the cut: {cut:?}");
+}
+
+/// ST-15: a thought that is cut before its provider signed it is never handed out as one that may go back, and the turn
+/// after it is a turn like any other.
+#[tokio::test]
+async fn a_cut_thought_is_withheld_from_the_turns_that_follow() {
+    for stream in [false, true] {
+        let call = Turn::calls(900, &[("search", json!({ "q": "a pet" }))]);
+        let script = vec![Turn::answers(900, "never"), call, Turn::answers(30, "a cat")];
+        let emulator = Emulator::start(Provider::default(), script);
+        let world = world(vec![adaptive(&emulator, Class::Turn)]).await;
+        let mut asked = thinks(100);
+        (asked["tools"], asked["stream"]) = (json!([tool()]), stream.into());
+        let answer = ask(&world, &asked).await;
+        let first = if stream { message_of_chunks(&answer) } else { message(&answer) };
+        assert!(first["reasoning_content"].as_str().unwrap().starts_with("w0 "), "{first}");
+        let signed = first["reasoning_details"].as_array().map_or(0, Vec::len);
+        assert_eq!((signed, answer.text.contains("signature")), (0, false), "{}", answer.text);
+        let second = next_turn(&first, &asked);
+        let answer = world.ask("sk-acme", &second).await;
+        let last = if stream { message_of_chunks(&answer) } else { message(&answer) };
+        assert_eq!(last["content"], "a cat ", "{last}");
+        let sent = emulator.asked().pop().unwrap();
+        let kinds = |turn: &Value| -> Vec<Value> {
+            turn["content"].as_array().into_iter().flatten().map(|block| block["type"].clone()).collect()
+        };
+        let turns: Vec<Vec<Value>> = sent["messages"].as_array().unwrap().iter().map(kinds).collect();
+        assert!(turns.concat().iter().all(|kind| kind != "thinking"), "{turns:?}");
+        check_bound(&world, &emulator).await;
+    }
+}
+
+/// ST-15: the same where the stream breaks off inside the thought.
+#[tokio::test]
+async fn a_thought_that_breaks_off_is_not_handed_out_as_signed() {
+    let fails = Turn { fails_after: Some(12), ..Turn::answers(1500, "never") };
+    let (world, emulator) = native(vec![fails]).await;
+    let mut asked = thinks(1024);
+    asked["stream"] = true.into();
+    let answer = ask(&world, &asked).await;
+    let chunks = answer.chunks();
+    assert!(chunks.joined(0, "reasoning_content").starts_with("w0 ") && !chunks.done, "{}", answer.text);
+    assert!(
+        !answer.text.contains("reasoning_details") && !answer.text.contains("signature"),
+        "{}",
+        answer.text
+    );
+    check_bound(&world, &emulator).await;
 }
 
 #[tokio::test]

@@ -69,7 +69,8 @@ async fn a_budget_that_is_overshot_a_little_still_leaves_room_for_the_answer() {
         check_books(&world, &emulator).await;
         let metrics = world.get("sk-acme", "/metrics").await.text;
         assert!(
-            metrics.contains("stint_requests_total{") && !metrics.contains("stint_demotions_total{"),
+            metrics.contains("stint_requests_total{")
+                && metrics.contains("stint_demotions_total{model=\"m\"} 0"),
             "{metrics}"
         );
     }

@@ -130,3 +130,27 @@ async fn what_an_error_or_a_hang_up_leaves_untold_is_never_reckoned_too_low() {
     hang_up(&left, &json!({ "reasoning_effort": "high" })).await;
     check_bound(&left, &emulator).await;
 }
+
+/// The provider takes no stop texts: what it still writes is heard out unseen, and booked as it bills it.
+#[tokio::test]
+async fn a_stop_text_ends_the_answer_and_the_hidden_thought_is_booked_as_it_was() {
+    let words = "one two STOP ".to_owned() + &"more ".repeat(30);
+    for stream in [false, true] {
+        let (world, emulator) = one(vec![Turn::answers(60, &words)]).await;
+        let asked = json!({ "reasoning_effort": "high", "stop": ["STOP"], "stream": stream });
+        let answer = ask(&world, &asked).await;
+        let (said, budget, finish) = if stream {
+            let chunks = answer.chunks();
+            let finish = chunks.all.iter().find_map(|chunk| chunk["choices"][0]["finish_reason"].as_str());
+            (message_of_chunks(&answer), chunks.budget().clone(), finish.unwrap().to_owned())
+        } else {
+            let answer = answer.good();
+            let finish = answer["choices"][0]["finish_reason"].as_str().unwrap().to_owned();
+            (answer["choices"][0]["message"].clone(), answer["budget"].clone(), finish)
+        };
+        assert_eq!((&said["content"], finish.as_str()), (&json!("one two "), "stop"), "{budget}");
+        assert_eq!((&budget["thinking"]["used"], &budget["estimated"]), (&json!(60), &json!(false)));
+        assert!(emulator.asked()[0].get("stop").is_none());
+        check_books(&world, &emulator).await;
+    }
+}

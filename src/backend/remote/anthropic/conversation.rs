@@ -66,10 +66,14 @@ impl Turns {
 }
 
 /// What this model signed of a turn's thought. What came back changed into something else is left out.
-fn signed<'m>(settings: &'m Settings, message: &'m Message) -> impl Iterator<Item = Value> {
-    let blocks =
-        message.signed_by(&settings.name).filter_map(|block| serde_json::from_str::<Value>(block).ok());
-    blocks.filter(|block| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking")))
+fn signed(settings: &Settings, message: &Message) -> impl Iterator<Item = Value> {
+    let blocks = message
+        .signed_by(&settings.maker())
+        .filter_map(|block| serde_json::from_str::<Value>(block).ok())
+        .collect::<Vec<_>>();
+    blocks
+        .into_iter()
+        .filter(|block| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking")))
 }
 
 fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec<Value>, Failure> {

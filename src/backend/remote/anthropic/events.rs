@@ -1,21 +1,20 @@
 //! Anthropic's events as our pieces.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use crate::backend::remote::refusal;
 use crate::backend::remote::uncounted::{answer, stop, thought};
 use crate::backend::{Ending, Failure, Fault, Piece, Usage};
-use crate::chat::{Signed, ToolCallDelta};
+use crate::chat::{Maker, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
 /// Reads one stream of events.
 #[derive(Debug)]
 pub(super) struct Reader {
-    /// The name that callers know the model by.
-    model: Arc<str>,
+    /// Who signs what it says.
+    maker: Maker,
     /// The blocks that have begun and not ended, by their index.
     open: BTreeMap<u64, Block>,
     /// How many tools were called.
@@ -41,8 +40,8 @@ enum Block {
 }
 
 impl Reader {
-    pub(super) fn new(model: Arc<str>) -> Reader {
-        Reader { model, open: BTreeMap::new(), calls: 0, counts: Map::new(), ending: None }
+    pub(super) fn new(maker: Maker) -> Reader {
+        Reader { maker, open: BTreeMap::new(), calls: 0, counts: Map::new(), ending: None }
     }
 
     fn begin(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> Block {
@@ -128,10 +127,10 @@ impl Block {
     }
 
     /// A thought is handed out with its signature, or not at all.
-    fn end(self, model: &Arc<str>, pieces: &mut VecDeque<Piece>) {
+    fn end(self, maker: &Maker, pieces: &mut VecDeque<Piece>) {
         let signed = |block: Map<String, Value>| {
             let block = Value::Object(block).to_string().into();
-            Piece::Signed(Signed { model: model.clone(), block })
+            Piece::Signed(Signed { maker: maker.clone(), block })
         };
         match self {
             Block::Thinking(block) if block.get("signature").is_some_and(|it| *it != json!("")) => {
@@ -170,7 +169,7 @@ impl crate::backend::remote::Reader for Reader {
             }
             "content_block_stop" => {
                 if let Some(block) = self.open.remove(&index) {
-                    block.end(&self.model, pieces);
+                    block.end(&self.maker, pieces);
                 }
             }
             "message_delta" => self.ends(&event, pieces),

@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use super::client;
 use super::summaries::Summaries;
-use super::{Auth, Provider, Reader, Remote, Sent, SettingsError};
+use super::{Auth, Provider, Reader, Remote, Sent, SettingsError, Silence};
 use crate::backend::{Call, Failure};
 use crate::catalog::Class;
+use crate::chat::Maker;
 
 /// The version of the API in which `temperature`, `top_p` and `top_k` are no more.
 const VERSION: &str = "2026-10-21";
@@ -74,6 +75,13 @@ pub struct Settings {
     pub answer_now: String,
 }
 
+impl Settings {
+    /// Who signs what it says.
+    fn maker(&self) -> Maker {
+        Maker { model: self.name.clone(), origin: self.client.origin() }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -121,8 +129,13 @@ impl Provider for Messages {
         Ok(Sent { path: "messages".into(), body: request::body(&self.settings, call)? })
     }
 
+    /// It begins its stream before it thinks.
+    fn silence(&self, call: &Call) -> Silence {
+        if call.thinks_unseen() { Silence::Thinks } else { Silence::Usual }
+    }
+
     fn reader(&self, call: &Call) -> Box<dyn Reader> {
-        let reader = events::Reader::new(self.settings.name.clone());
+        let reader = events::Reader::new(self.settings.maker());
         // Adaptive models show summaries, and are billed for what they thought. Cut in the stream, they are cut by what
         // they show: there is nothing else.
         match self.settings.thinking == Thinking::Adaptive && call.class == Class::Effort {

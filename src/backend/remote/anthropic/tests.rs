@@ -40,7 +40,7 @@ fn requests_are_written_as_the_fixtures_say() {
 #[test]
 fn streams_are_read_as_the_fixtures_say() {
     golden::check("anthropic", "stream", |fixture| {
-        golden::pieces(events::Reader::new("m".into()), &fixture["events"])
+        golden::pieces(events::Reader::new(golden::maker("m")), &fixture["events"])
     });
 }
 

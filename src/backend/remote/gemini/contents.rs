@@ -42,7 +42,7 @@ pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, 
 
 /// A turn of the model: its shown thought where that was signed, its text, its calls.
 fn model(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
-    let signatures = Signature::all(message, &settings.name);
+    let signatures = Signature::all(message, &settings.maker());
     let mut all = Vec::new();
     for signature in &signatures {
         if let On::Thought(text) = &signature.on {

@@ -1,7 +1,6 @@
 //! Gemini's responses, each a piece of the whole, as our pieces.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -10,7 +9,7 @@ use super::signature::{On, Signature};
 use crate::backend::remote::refusal;
 use crate::backend::remote::uncounted::{answer, stop};
 use crate::backend::{Ending, Failure, Fault, Piece, Retry, Usage};
-use crate::chat::ToolCallDelta;
+use crate::chat::{Maker, ToolCallDelta};
 use crate::units::Tokens;
 
 /// How the ids begin that we make up for calls that came without one.
@@ -19,8 +18,8 @@ pub(super) const MADE: &str = "stint_";
 /// Reads one stream of responses. It has no last event: its end is the end.
 #[derive(Debug)]
 pub(super) struct Reader {
-    /// The name that callers know the model by.
-    model: Arc<str>,
+    /// Who signs what it says.
+    maker: Maker,
     /// Tells ids of one request from those of another.
     seed: u64,
     /// How many tools were called.
@@ -81,8 +80,8 @@ struct Counts {
 }
 
 impl Reader {
-    pub(super) fn new(model: Arc<str>, seed: u64) -> Reader {
-        Reader { model, seed, calls: 0, usage: None, ending: None }
+    pub(super) fn new(maker: Maker, seed: u64) -> Reader {
+        Reader { maker, seed, calls: 0, usage: None, ending: None }
     }
 
     fn candidate(&mut self, candidate: Candidate, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
@@ -112,7 +111,7 @@ impl Reader {
             }
         };
         let signature = thought_signature.map(|thought_signature| Signature { on, thought_signature });
-        let signed = signature.and_then(|signature| signature.signed(&self.model));
+        let signed = signature.and_then(|signature| signature.signed(&self.maker));
         pieces.extend(signed.map(Piece::Signed));
     }
 

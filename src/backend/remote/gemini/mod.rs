@@ -15,8 +15,9 @@ mod signature;
 use std::sync::Arc;
 
 use super::client;
-use super::{Auth, Provider, Reader, Remote, Sent, SettingsError};
+use super::{Auth, Provider, Reader, Remote, Sent, SettingsError, Silence};
 use crate::backend::{Call, Failure};
+use crate::chat::Maker;
 
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,6 +46,13 @@ pub struct Settings {
     pub summaries: bool,
     /// What stands for a signature on a call that another model made, where calls without one are refused.
     pub stand_in: Option<String>,
+}
+
+impl Settings {
+    /// Who signs what it says.
+    fn maker(&self) -> Maker {
+        Maker { model: self.name.clone(), origin: self.client.origin() }
+    }
 }
 
 impl Default for Settings {
@@ -89,8 +97,13 @@ impl Provider for GenerateContent {
         Ok(Sent { path: path.into(), body: request::body(&self.settings, call)? })
     }
 
+    /// It thinks unseen under a budget, too: what it shows are summaries.
+    fn silence(&self, call: &Call) -> Silence {
+        if call.hidden { Silence::ThinksFirst } else { Silence::Usual }
+    }
+
     fn reader(&self, call: &Call) -> Box<dyn Reader> {
-        Box::new(events::Reader::new(self.settings.name.clone(), call.seed))
+        Box::new(events::Reader::new(self.settings.maker(), call.seed))
     }
 }
 
@@ -128,7 +141,7 @@ mod tests {
     #[test]
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("gemini", "stream", |fixture| {
-            golden::pieces(events::Reader::new("m".into(), 7), &fixture["events"])
+            golden::pieces(events::Reader::new(golden::maker("m"), 7), &fixture["events"])
         });
     }
 

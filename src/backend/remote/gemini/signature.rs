@@ -1,10 +1,8 @@
 //! Signatures of thoughts, and the parts that they stand on.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use crate::chat::{Message, Signed};
+use crate::chat::{Maker, Message, Signed};
 
 /// A signature, and where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,13 +28,13 @@ pub(super) enum On {
 
 impl Signature {
     /// For the way to the caller and back.
-    pub(super) fn signed(&self, model: &Arc<str>) -> Option<Signed> {
+    pub(super) fn signed(&self, maker: &Maker) -> Option<Signed> {
         let block = serde_json::to_string(self).ok()?;
-        Some(Signed { model: model.clone(), block: block.into() })
+        Some(Signed { maker: maker.clone(), block: block.into() })
     }
 
     /// What this model signed in a turn. What came back changed into something else is left out.
-    pub(super) fn all(message: &Message, model: &str) -> Vec<Signature> {
-        message.signed_by(model).filter_map(|block| serde_json::from_str(block).ok()).collect()
+    pub(super) fn all(message: &Message, maker: &Maker) -> Vec<Signature> {
+        message.signed_by(maker).filter_map(|block| serde_json::from_str(block).ok()).collect()
     }
 }

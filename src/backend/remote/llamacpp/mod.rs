@@ -22,7 +22,7 @@ use tokio::sync::OnceCell;
 
 use super::client::{self, Client};
 use super::openai::{self, ChatCompletions, Dialect};
-use super::{Remote, SettingsError, generation, no_words, wire};
+use super::{Remote, SettingsError, Silence, generation, no_words, wire};
 use crate::backend::calling;
 use crate::backend::pace::Pace;
 use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
@@ -159,7 +159,7 @@ impl LlamaCpp {
         let vocabulary = self.vocabulary().await?;
         let prompt = request::opened(&self.settings, self.render(&call.request, true).await?);
         let body = request::thought(&self.settings, call, &prompt, thinking);
-        let events = self.client.stream("completion", &body).await?;
+        let events = self.client.stream("completion", &body, Silence::Usual).await?;
         let reader = events::Reader::thought(vocabulary.end);
         let pieces = generation(events, reader, lap, VecDeque::new());
         let client = self.client.clone();
@@ -171,7 +171,7 @@ impl LlamaCpp {
         let vocabulary = self.vocabulary().await?;
         let (prompt, hand_off) = self.resume(&call.request, thought).await?;
         let body = request::solution(call, prompt, solution, &vocabulary.banned());
-        let events = self.client.stream("completion", &body).await?;
+        let events = self.client.stream("completion", &body, Silence::Usual).await?;
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         let reader = events::Reader::solution(self.splitter(vocabulary));
         let pieces = generation(events, reader, lap, first.into_iter().collect());
@@ -188,7 +188,7 @@ impl LlamaCpp {
             }
         };
         let body = request::solution(call, json!(text), solution, &[]);
-        let events = self.client.stream("completion", &body).await?;
+        let events = self.client.stream("completion", &body, Silence::Usual).await?;
         Ok(generation(events, events::Reader::solution(None), lap, VecDeque::new()))
     }
 

@@ -73,7 +73,7 @@ fn untagged<'s>(settings: &'s Settings, thought: &Thought) -> &'s str {
 
 /// What goes back of the thought before a turn, and under which name.
 fn thought_back(settings: &Settings, message: &Message) -> Option<(&'static str, Value)> {
-    let Settings { name, dialect: Dialect { thoughts_back, .. }, .. } = settings;
+    let Settings { dialect: Dialect { thoughts_back, .. }, .. } = settings;
     match *thoughts_back {
         ThoughtsBack::Never => None,
         ThoughtsBack::Said(member) => Some((member, json!(message.thought.as_ref()?))),
@@ -82,7 +82,8 @@ fn thought_back(settings: &Settings, message: &Message) -> Option<(&'static str,
             Some((member, json!(message.thought.as_deref().unwrap_or_default())))
         }
         ThoughtsBack::Details => {
-            let blocks = message.signed_by(name).filter_map(|block| serde_json::from_str(block).ok());
+            let maker = settings.maker();
+            let blocks = message.signed_by(&maker).filter_map(|block| serde_json::from_str(block).ok());
             let blocks: Vec<Value> = blocks.collect();
             (!blocks.is_empty()).then(|| ("reasoning_details", blocks.into()))
         }

@@ -1,10 +1,8 @@
 //! `reasoning_details`: the parts of a thought that a provider behind `OpenRouter` wants back as they were.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
-use crate::chat::Signed;
+use crate::chat::{Maker, Signed};
 
 /// The members whose text comes in pieces.
 const PIECEWISE: [&str; 2] = ["text", "summary"];
@@ -28,8 +26,8 @@ impl Details {
     }
 
     /// All parts, now that no more comes.
-    pub(super) fn signed(&mut self, model: &Arc<str>) -> impl Iterator<Item = Signed> {
-        let signed = |part: Value| Signed { model: model.clone(), block: part.to_string().into() };
+    pub(super) fn signed(&mut self, maker: &Maker) -> impl Iterator<Item = Signed> {
+        let signed = |part: Value| Signed { maker: maker.clone(), block: part.to_string().into() };
         std::mem::take(&mut self.parts).into_iter().map(signed)
     }
 }

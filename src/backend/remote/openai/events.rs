@@ -1,7 +1,6 @@
 //! The chunks of a stream as our pieces.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -12,7 +11,7 @@ use super::usage::{Counter, Shown};
 use super::{Settings, request};
 use crate::backend::remote::refusal;
 use crate::backend::{Call, Edge, Ending, Failure, Fault, Part, Piece};
-use crate::chat::ToolCallDelta;
+use crate::chat::{Maker, ToolCallDelta};
 use crate::prompt::tags::{Span, Splitter};
 use crate::units::Tokens;
 
@@ -27,7 +26,7 @@ pub(super) struct Reader {
     shown: Shown,
     /// The tool call that a piece without an index belongs to.
     call: Option<u32>,
-    details: Option<(Arc<str>, Details)>,
+    details: Option<(Maker, Details)>,
 }
 
 impl Reader {
@@ -53,7 +52,7 @@ impl Reader {
             counter: Counter::default(),
             shown: Shown::default(),
             call: None,
-            details: keeps.then(|| (settings.name.clone(), Details::default())),
+            details: keeps.then(|| (settings.maker(), Details::default())),
         }
     }
 
@@ -141,8 +140,8 @@ impl Reader {
 
     fn end(&mut self, ending: Ending, pieces: &mut VecDeque<Piece>) {
         pieces.extend(self.splitter.finish().into_iter().map(piece));
-        if let Some((model, details)) = &mut self.details {
-            pieces.extend(details.signed(model).map(Piece::Signed));
+        if let Some((maker, details)) = &mut self.details {
+            pieces.extend(details.signed(maker).map(Piece::Signed));
         }
         pieces.push_back(Piece::End(ending));
     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use super::client;
 use super::{Provider, Reader, Remote, Sent, SettingsError, wire};
 use crate::backend::{Call, Failure};
-use crate::chat::{Embedding, Form};
+use crate::chat::{Embedding, Form, Maker};
 use crate::prompt::calls::Syntax;
 use crate::units::Tokens;
 
@@ -62,6 +62,13 @@ pub struct Settings {
     pub opening: Tokens,
     /// How many tokens the upstream itself puts in where it closes a thought: they count against its limit.
     pub closing: Tokens,
+}
+
+impl Settings {
+    /// Who signs what it says.
+    fn maker(&self) -> Maker {
+        Maker { model: self.name.clone(), origin: self.client.origin() }
+    }
 }
 
 impl Default for Settings {

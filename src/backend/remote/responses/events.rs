@@ -1,7 +1,6 @@
 //! The events of a response as our pieces.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -9,14 +8,14 @@ use super::reasoning::Reasoning;
 use crate::backend::remote::refusal;
 use crate::backend::remote::uncounted::{answer, stop};
 use crate::backend::{Ending, Failure, Fault, Piece, Usage};
-use crate::chat::ToolCallDelta;
+use crate::chat::{Maker, ToolCallDelta};
 use crate::units::Tokens;
 
 /// Reads one stream of events.
 #[derive(Debug)]
 pub(super) struct Reader {
-    /// The name that callers know the model by.
-    model: Arc<str>,
+    /// Who signs what it says.
+    maker: Maker,
     /// The calls that have begun, by their place in the output.
     calls: BTreeMap<u64, Begun>,
     /// True once there was text of the answer.
@@ -32,8 +31,8 @@ struct Begun {
 }
 
 impl Reader {
-    pub(super) fn new(model: Arc<str>) -> Reader {
-        Reader { model, calls: BTreeMap::new(), says: false }
+    pub(super) fn new(maker: Maker) -> Reader {
+        Reader { maker, calls: BTreeMap::new(), says: false }
     }
 
     /// An item begins: of interest is a call, with its name.
@@ -71,7 +70,7 @@ impl Reader {
             ("reasoning", Some(item)) if item.get("encrypted_content").is_some_and(Value::is_string) => {
                 let (after_text, after_calls) = (self.says, self.calls.len());
                 let reasoning = Reasoning { after_text, after_calls, item: item.clone() };
-                pieces.extend(reasoning.signed(&self.model).map(Piece::Signed));
+                pieces.extend(reasoning.signed(&self.maker).map(Piece::Signed));
             }
             _ => {}
         }

@@ -37,7 +37,7 @@ fn items(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> 
 
 /// A turn of the model: its text, its calls, and each item of its reasoning where it stood.
 fn turn(settings: &Settings, message: &Message) -> Vec<Value> {
-    let mut reasoning = Reasoning::all(message, &settings.name);
+    let mut reasoning = Reasoning::all(message, &settings.maker());
     let text = message.plain();
     let mut items = Vec::new();
     take(&mut reasoning, &mut items, |it| !it.after_text && it.after_calls == 0);

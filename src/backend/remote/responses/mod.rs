@@ -14,8 +14,9 @@ mod request;
 use std::sync::Arc;
 
 use super::client;
-use super::{Provider, Reader, Remote, Sent, SettingsError, no_words};
+use super::{Provider, Reader, Remote, Sent, SettingsError, Silence, no_words};
 use crate::backend::{Call, Failure, Part};
+use crate::chat::Maker;
 
 /// How one model is spoken to.
 #[derive(Debug, Clone)]
@@ -30,6 +31,13 @@ pub struct Settings {
     pub reasons: bool,
     /// Asks for summaries of its reasoning, which some providers show to verified organisations only.
     pub summaries: bool,
+}
+
+impl Settings {
+    /// Who signs what it says.
+    fn maker(&self) -> Maker {
+        Maker { model: self.name.clone(), origin: self.client.origin() }
+    }
 }
 
 impl Default for Settings {
@@ -72,8 +80,13 @@ impl Provider for ModelResponses {
         Ok(Sent { path: "responses".into(), body })
     }
 
+    /// It begins its stream before it thinks.
+    fn silence(&self, call: &Call) -> Silence {
+        if call.thinks_unseen() { Silence::Thinks } else { Silence::Usual }
+    }
+
     fn reader(&self, _: &Call) -> Box<dyn Reader> {
-        Box::new(events::Reader::new(self.settings.name.clone()))
+        Box::new(events::Reader::new(self.settings.maker()))
     }
 }
 
@@ -106,7 +119,7 @@ mod tests {
     #[test]
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("responses", "stream", |fixture| {
-            golden::pieces(events::Reader::new("m".into()), &fixture["events"])
+            golden::pieces(events::Reader::new(golden::maker("m")), &fixture["events"])
         });
     }
 }

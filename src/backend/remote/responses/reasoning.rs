@@ -1,11 +1,9 @@
 //! Encrypted reasoning, and where in its turn it stood.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::chat::{Message, Signed};
+use crate::chat::{Maker, Message, Signed};
 
 /// A reasoning item as it came, and what of its turn came before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,14 +19,14 @@ pub(super) struct Reasoning {
 
 impl Reasoning {
     /// For the way to the caller and back.
-    pub(super) fn signed(&self, model: &Arc<str>) -> Option<Signed> {
+    pub(super) fn signed(&self, maker: &Maker) -> Option<Signed> {
         let block = serde_json::to_string(self).ok()?;
-        Some(Signed { model: model.clone(), block: block.into() })
+        Some(Signed { maker: maker.clone(), block: block.into() })
     }
 
     /// This model's reasoning in a turn. What came back changed into something else is left out.
-    pub(super) fn all(message: &Message, model: &str) -> Vec<Reasoning> {
-        let read = message.signed_by(model).filter_map(|block| serde_json::from_str::<Reasoning>(block).ok());
+    pub(super) fn all(message: &Message, maker: &Maker) -> Vec<Reasoning> {
+        let read = message.signed_by(maker).filter_map(|block| serde_json::from_str::<Reasoning>(block).ok());
         read.filter(|reasoning| reasoning.item.get("type").is_some_and(|kind| kind == "reasoning")).collect()
     }
 }

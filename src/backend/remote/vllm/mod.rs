@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 
 use super::client::Client;
 use super::openai::{ChatCompletions, Settings};
-use super::{Remote, SettingsError, generation};
+use super::{Remote, SettingsError, Silence, generation};
 use crate::backend::calling;
 use crate::backend::pace::Pace;
 use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
@@ -123,7 +123,7 @@ impl Vllm {
         let vocabulary = self.vocabulary().await?;
         let prompt = vocabulary.opened(vocabulary.prompt(self.render(&call.request, true).await?));
         let body = request::thought(&self.settings, call, &prompt, thinking);
-        let events = self.client.stream("completions", &body).await?;
+        let events = self.client.stream("completions", &body, Silence::Usual).await?;
         let reader = events::Reader::thought(vocabulary.end.len());
         Ok(generation(events, reader, lap, VecDeque::new()))
     }
@@ -133,7 +133,7 @@ impl Vllm {
         let vocabulary = self.vocabulary().await?;
         let (prompt, hand_off) = self.resume(vocabulary, &call.request, thought).await?;
         let body = request::solution(&self.settings, call, &prompt, solution, vocabulary.banned());
-        let events = self.client.stream("completions", &body).await?;
+        let events = self.client.stream("completions", &body, Silence::Usual).await?;
         let first = hand_off.then(|| Piece::HandOff { tokens: count(&vocabulary.hand_off) });
         let Settings { start_tag, end_tag, .. } = &self.settings;
         // Tags that are banned stay out by themselves; what spells them then only speaks of them.

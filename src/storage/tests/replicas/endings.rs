@@ -182,3 +182,25 @@ async fn killed_connections_cost_nobody_anything_twice() {
     assert_eq!(books(&database).await, (spent, 0));
     assert_eq!(audit(&database, 1 << 40).await, [("key money total".to_owned(), spent, 0)]);
 }
+
+/// CR-09: a replica that starts right after the database was away buries none of those who could not reach it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_starts_right_after_an_outage_buries_none_of_the_living() {
+    const LEASE: Duration = Duration::from_secs(3);
+    let (url, terms) = (cluster().database(), key(&[money(Window::Total, 1_000)]));
+    let all = join_all((0..2).map(|_| Replica::start(&url, &terms, LEASE))).await;
+    let open = [all[0].dispatched(300).await, all[1].dispatched(300).await];
+    cluster().cut(&url);
+    sleep(LEASE + LEASE / 5).await;
+    // So that the newcomer is first.
+    all.iter().for_each(|replica| replica.pause(true));
+    cluster().mend(&url);
+    let newcomer = Replica::start(&url, &terms, LEASE).await;
+    all.iter().for_each(|replica| replica.pause(false));
+    for settling in open.map(|open| open.settle(Money(10), Tokens(0), detail())) {
+        assert!(settling.journalled(PATIENCE).await.journalled);
+    }
+    sleep(LEASE * 2).await;
+    assert_eq!(books(&*connect(&url).await).await, (20, 0), "as they were settled");
+    until("the rest is to be had", async || newcomer.obtain("key", 980).await.is_ok()).await;
+}

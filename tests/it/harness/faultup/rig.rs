@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stint::backend::remote::openai::{self, OpenAi};
+use stint::backend::remote::openai::{self, Dialect, OpenAi};
 use stint::backend::remote::{self, Secret};
 use stint::catalog::{Class, Model};
 use stint::http;
@@ -30,6 +30,7 @@ pub(crate) struct Knobs<'a> {
     pub(crate) upstream: &'a mut remote::Settings,
     pub(crate) http: &'a mut http::Settings,
     pub(crate) model: &'a mut Model,
+    pub(crate) dialect: &'a mut Dialect,
 }
 
 impl Rig {
@@ -69,13 +70,15 @@ pub(crate) async fn over(address: &str, adjust: impl Fn(&mut Knobs)) -> World {
         ..remote::Settings::default()
     };
     let mut model = Model { solution_default: Tokens(20), ..model("m", Class::Effort) };
-    let mut unused = defaults();
-    adjust(&mut Knobs { upstream: &mut client, http: &mut unused, model: &mut model });
-    let settings = openai::Settings { client: client.clone(), model: "m".to_owned(), ..Default::default() };
+    let (mut unused, mut dialect) = (defaults(), Dialect::default());
+    adjust(&mut Knobs { upstream: &mut client, http: &mut unused, model: &mut model, dialect: &mut dialect });
+    let (spoken, model_name) = (dialect.clone(), "m".to_owned());
+    let settings =
+        openai::Settings { client: client.clone(), model: model_name, dialect: spoken, ..Default::default() };
     let backend = Arc::new(OpenAi::new(settings).unwrap());
     let served = model.clone();
     World::with(vec![(served, backend)], vec![tenant("key", 1 << 50)], |http| {
-        adjust(&mut Knobs { upstream: &mut client, http, model: &mut model });
+        adjust(&mut Knobs { upstream: &mut client, http, model: &mut model, dialect: &mut dialect });
     })
     .await
 }

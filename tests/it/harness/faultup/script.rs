@@ -59,6 +59,11 @@ impl Script {
         self
     }
 
+    /// What it is made of.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// One more chunk of a chunked body.
     pub(crate) fn chunk(self, text: &str) -> Script {
         self.send(format!("{:x}\r\n{text}\r\n", text.len()))

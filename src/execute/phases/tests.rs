@@ -1,7 +1,7 @@
 //! Scripts of pieces, and what the machine makes of them.
 
 use super::*;
-use crate::backend::Usage;
+use crate::backend::{Ending, Usage};
 
 fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
     Terms {
@@ -14,6 +14,7 @@ fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
         rescue: class == Class::Effort,
         effort_least: Some("none".into()),
         prompt: Tokens(100),
+        reads_free: false,
         stop: vec!["STOP".into()],
         form: Form::Chat,
     }
@@ -50,6 +51,8 @@ struct Seen {
     answer: String,
     parts: Vec<Part>,
     finish: Option<Finish>,
+    /// The answer was over before the upstream was.
+    drains: bool,
     spent: Spent,
 }
 
@@ -61,13 +64,24 @@ fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
         answer: String::new(),
         parts: vec![phases.begin()],
         finish: None,
+        drains: false,
         spent: Spent::default(),
     };
     for part in script {
         for piece in *part {
+            if seen.drains {
+                if phases.drain(piece.clone()) {
+                    break;
+                }
+                continue;
+            }
             let shown = match phases.on(piece.clone()) {
                 Step::Quiet => None,
                 Step::Show(event) => Some(event),
+                Step::Drain(event) => {
+                    seen.drains = true;
+                    event
+                }
                 Step::Call(part) => {
                     seen.parts.push(part);
                     break;
@@ -83,6 +97,9 @@ fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
                 Some(Event::ToolCall(_) | Event::Signed(_)) | None => {}
             }
         }
+    }
+    if seen.drains {
+        seen.finish = Some(phases.leave());
     }
     seen.spent = phases.spent();
     seen
@@ -247,6 +264,35 @@ fn a_stop_text_ends_the_choice() {
 }
 
 #[test]
+fn after_a_stop_text_an_upstream_that_hides_its_thought_is_heard_out_and_believed() {
+    let said = [answer("a b STOP", 0), answer("c d e f ", 0), usage(20, 40, Some(30)), STOP_WORD];
+    let seen = play(terms(Class::Effort, 64, 8), &[&said]);
+    assert_eq!((seen.answer.as_str(), seen.finish, seen.drains), ("a b ", Some(Finish::Stop), true));
+    let Spent { thinking, solution, other, estimated, .. } = seen.spent;
+    assert_eq!((thinking.0, solution.0 + other.0, estimated), (30, 10, false));
+    assert_eq!((other, seen.spent.output()), (Tokens(5), Tokens(40)), "what nobody saw is billed too");
+}
+
+#[test]
+fn an_upstream_that_is_not_heard_out_is_booked_for_all_that_it_could_have_thought() {
+    let most = Tokens(64 + 8 + 5);
+    let breaks = [answer("a STOP", 0), answer("c", 0)];
+    let seen = play(terms(Class::Effort, 64, 8), &[&breaks]);
+    assert_eq!((seen.finish, seen.spent.output()), (Some(Finish::Stop), most));
+    let endless = [answer("a STOP", 0), answer(&"c".repeat(400), 0), usage(20, 900, Some(1)), STOP_WORD];
+    let seen = play(terms(Class::Effort, 64, 8), &[&endless]);
+    assert!((most..=Tokens(140)).contains(&seen.spent.output()), "its limit did not hold: {:?}", seen.spent);
+}
+
+#[test]
+fn after_a_stop_text_an_upstream_that_shows_its_thought_or_told_of_it_is_let_go() {
+    for first in [thought("hm", 0), usage(20, 30, Some(25))] {
+        let seen = play(terms(Class::Effort, 64, 8), &[&[first, answer("a STOP b", 0)]]);
+        assert_eq!((seen.answer.as_str(), seen.finish, seen.drains), ("a ", Some(Finish::Stop), false));
+    }
+}
+
+#[test]
 fn time_cuts_a_thought_only_where_the_answer_can_be_resumed() {
     let mut phases = Phases::new(terms(Class::Inline, 64, 8));
     phases.begin();
@@ -300,6 +346,36 @@ fn turn_counts_characters_where_nothing_better_is_told_and_the_upstream_where_it
     let seen = play(terms(Class::Turn, 3, 8), &[told, second]);
     assert_eq!(seen.thought, "ab", "its own count came with the event");
     assert_eq!(seen.parts.len(), 2);
+}
+
+/// What a second part is given of the thought.
+fn quoted(seen: &Seen) -> &str {
+    let Part::Solution { thought, .. } = &seen.parts[1] else { panic!("{:?}", seen.parts) };
+    &thought.text
+}
+
+#[test]
+fn a_thought_is_read_again_no_further_than_was_set_aside_for_it() {
+    // Where only characters are counted, each may be a token.
+    let digits = "one. 1 2 3 4 5 6 ";
+    let first: &[Piece] = &[thought(digits, 0), thought("7 8", 0), thought("9", 0)];
+    let seen = play(terms(Class::Turn, 6, 8), &[first, &[]]);
+    assert_eq!((seen.thought.as_str(), quoted(&seen)), (digits, "4 5 6 "));
+    let free = Terms { reads_free: true, ..terms(Class::Turn, 6, 8) };
+    assert_eq!(quoted(&play(free, &[first, &[]])), digits, "what costs nothing needs no money");
+    // The upstream's own count is believed, and a prompt that was shorter than was set aside leaves room.
+    let told: &[Piece] = &[thought(digits, 0), usage(100, 6, None), thought("7 8", 0), usage(100, 8, None)];
+    assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[told, &[]])), "2 3 4 5 6 7 8");
+    let short: &[Piece] = &[usage(50, 0, None), thought(digits, 0), thought("7 8", 0)];
+    assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[short, &[]])), digits);
+    let counted: &[Piece] = &[thought(digits, 6), thought("7", 1)];
+    assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[counted, &[]])), digits);
+    // The same behind a budget of the provider's own, which may be passed a little: 1.1 t + 32.
+    let long = "12 ".repeat(70);
+    let native = Terms { resume: Some(Class::Turn), ..terms(Class::Native, 10, 8) };
+    let seen =
+        play(native, &[&[thought(&long, 0), thought("12 ", 0), thought("12 ", 0), thought("12 ", 0)], &[]]);
+    assert_eq!(quoted(&seen).len(), 42, "{:?}", quoted(&seen));
 }
 
 #[test]

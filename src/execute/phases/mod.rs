@@ -5,7 +5,10 @@
 //! Three ways a thought ends are three cases; t and s are separate, and what is left of t is returned, not
 //! spent (Elastic Reasoning, arXiv 2505.05315, and design: elastic execution).
 
-use crate::backend::{Edge, Ending, Part, Piece, Thought, Usage};
+mod drain;
+mod endings;
+
+use crate::backend::{Edge, Part, Piece, Thought, Usage};
 use crate::catalog::{Class, Ended, SolutionEnded, Spent};
 use crate::chat::{Event, Finish, Form};
 use crate::units::Tokens;
@@ -35,6 +38,8 @@ pub struct Terms {
     pub effort_least: Option<String>,
     /// An upper bound of the prompt's tokens, until the backend says how many they are.
     pub prompt: Tokens,
+    /// True where reading costs nothing, so that a thought may be read again whatever its length.
+    pub reads_free: bool,
     /// Texts that end the answer.
     pub stop: Vec<String>,
     /// What is wanted: a text that goes on keeps the blank that it goes on with.
@@ -48,6 +53,8 @@ pub enum Step {
     Quiet,
     /// The caller sees this; more pieces follow.
     Show(Event),
+    /// The caller sees this, if anything, and nothing more; what still comes goes to [`Phases::drain`].
+    Drain(Option<Event>),
     /// This part is over: drop it and call for the next one.
     Call(Part),
     /// The choice is over; the text that was held back, if any, is shown first.
@@ -64,6 +71,8 @@ enum State {
     Closed,
     /// The answer runs.
     Solution,
+    /// The answer is over for the caller; the upstream is heard out.
+    Draining,
     /// The choice is over.
     Done,
 }
@@ -142,6 +151,11 @@ impl Phases {
         self.class
     }
 
+    /// True where the part that was called for last may think unseen.
+    pub fn is_hidden(&self) -> bool {
+        self.account.is_hidden()
+    }
+
     /// The part that was called for was refused before a model saw it: it took nothing.
     pub fn refused(&mut self) {
         self.account.forget();
@@ -179,18 +193,6 @@ impl Phases {
             }
         }
         Step::Quiet
-    }
-
-    /// Time is up for thinking: closes the thought here, where the class can resume from it.
-    pub fn cut(&mut self) -> Option<Part> {
-        let resumes = self.terms.resume.is_some() && self.state == State::Thinking;
-        resumes.then(|| self.resume(Ended::Cut, Close::BrokenOff))
-    }
-
-    /// Time is up altogether: what is there is the answer.
-    pub fn expire(&mut self) -> Step {
-        let rest = self.answer.rest();
-        self.over(rest, Close::BrokenOff, (SolutionEnded::Length, Finish::Length))
     }
 
     /// True while the thought runs.
@@ -267,7 +269,7 @@ impl Phases {
         self.look_at(text);
         let shown = self.answer.push(text);
         if self.answer.stopped() {
-            self.over(shown, Close::BrokenOff, (SolutionEnded::Stop, Finish::Stop))
+            self.stop(shown)
         } else if shown.is_empty() {
             Step::Quiet
         } else {
@@ -286,119 +288,18 @@ impl Phases {
         }
     }
 
-    fn end(&mut self, ending: Ending) -> Step {
-        if let Ending::Stop { tokens } = ending {
-            self.account.overhead(tokens);
-        }
-        let answered = !self.answer.is_empty() || self.tool_calls;
-        let limit = ending == Ending::Limit;
-        match (self.class, self.state) {
-            (Class::Continue | Class::Turn, State::Closed) => {
-                Step::Call(self.resume(Ended::Closed, Close::Ended))
-            }
-            (Class::Continue | Class::Turn, State::Thinking) => {
-                Step::Call(self.resume(if limit { Ended::Cut } else { Ended::Stopped }, Close::Ended))
-            }
-            (Class::Continue, _) if limit && !self.tool_calls && self.thinks => self.go_on(ending),
-            (Class::Native, _) if limit && !answered && self.terms.resume.is_some() => {
-                Step::Call(self.resume(Ended::Cut, Close::Ended))
-            }
-            (Class::Effort, _) if limit && !answered && self.may_be_rescued() => Step::Call(self.rescue()),
-            _ => self.conclude(ending),
-        }
-    }
-
-    /// The thought closed by itself, and its limit broke off the answer that followed: the rest is asked for.
-    fn go_on(&mut self, ending: Ending) -> Step {
-        let solution = self.terms.solution.saturating_sub(self.account.solution_so_far());
-        if solution == Tokens::ZERO {
-            return self.conclude(ending);
-        }
-        let Part::Solution { thought, .. } = self.resume(Ended::Closed, Close::Ended) else {
-            return self.conclude(ending);
-        };
-        Step::Call(Part::Solution { thought, answer: self.said.clone(), solution })
-    }
-
-    /// Why a hand-off came: the budget was spent, or the model ended its text before that.
-    fn handed_off(&self) -> Ended {
-        let spent = self.account.thinking_now() >= self.terms.thinking;
-        if spent || self.class != Class::Inline { Ended::Cut } else { Ended::Stopped }
-    }
-
-    fn conclude(&mut self, ending: Ending) -> Step {
-        if self.account.thought_shows() {
-            self.close(if ending == Ending::Limit { Ended::Cut } else { Ended::Stopped });
-        }
-        match ending {
-            Ending::Limit => self.finish(SolutionEnded::Length, Finish::Length),
-            Ending::Filtered => self.finish(SolutionEnded::Stop, Finish::ContentFilter),
-            Ending::Stop { .. } if !self.tool_calls => self.finish(SolutionEnded::Stop, Finish::Stop),
-            Ending::Stop { .. } | Ending::ToolCalls => self.finish(SolutionEnded::Stop, Finish::ToolCalls),
-        }
-    }
-
-    fn finish(&mut self, ended: SolutionEnded, finish: Finish) -> Step {
-        let rest = self.answer.rest();
-        self.over(rest, Close::Ended, (ended, finish))
-    }
-
-    fn over(&mut self, shown: String, close: Close, (ended, finish): (SolutionEnded, Finish)) -> Step {
-        self.account.book(close);
-        self.state = State::Done;
-        let spent = &mut self.account.spent;
-        spent.solution_ended = ended;
-        if spent.thinking_ended == Ended::None && spent.thinking > Tokens::ZERO {
-            // The thought was hidden; only the usage told of it.
-            let answered = !self.answer.is_empty() || self.tool_calls;
-            spent.thinking_ended = if answered { Ended::Closed } else { Ended::Cut };
-        }
-        Step::Finish((!shown.is_empty()).then_some(Event::Answer(shown)), finish)
-    }
-
-    /// The thought is over: what follows is the answer's budget. The first reason holds.
-    fn close(&mut self, ended: Ended) {
-        if self.state == State::Thinking {
-            self.state = State::Closed;
-            self.account.spent.thinking_ended = ended;
-        }
-    }
-
     fn answer_begins(&mut self) {
         if self.account.thought_shows() {
             self.close(Ended::Closed);
         }
         self.state = State::Solution;
     }
+}
 
-    /// Ends the part that thinks and asks for the answer from where it stands.
-    fn resume(&mut self, ended: Ended, close: Close) -> Part {
-        self.close(ended);
-        self.account.go_on(close);
-        self.state = State::Solution;
-        self.class = self.terms.resume.unwrap_or(self.class);
-        self.thinks = false;
-        let mut thought = std::mem::take(&mut self.thought);
-        thought.closed = self.account.spent.thinking_ended == Ended::Closed;
-        Part::resumed(thought, self.terms.solution)
-    }
-
-    fn may_be_rescued(&self) -> bool {
-        self.terms.rescue && !self.rescued
-    }
-
-    /// The limit went into a thought: once more, with the least thinking. What came of the first try is not
-    /// part of the answer.
-    fn rescue(&mut self) -> Part {
-        let tokens = self.terms.solution + self.terms.overhead;
-        self.account.start_over(Some(tokens));
-        self.account.spent.thinking_ended = Ended::None;
-        self.state = State::Thinking;
-        self.rescued = true;
-        Part::Total { effort: self.terms.effort_least.clone(), tokens }
-    }
+/// Text that the caller sees, if there is any.
+fn shown(text: String) -> Option<Event> {
+    (!text.is_empty()).then_some(Event::Answer(text))
 }
 
 #[cfg(test)]
-#[path = "phases_tests.rs"]
 mod tests;

@@ -1,0 +1,184 @@
+//! How long deciding takes, and what it allocates: `cargo bench --bench plan`.
+//!
+//! Figure 6 of the decisions: for a prompt of 2 KB, a named model within 10 µs, `auto` over twenty models and twelve budgets
+//! within 40 µs, estimate and plan together; and nothing is allocated for an offer, which is seen by doubling the models:
+//! what a plan allocates does not grow with the offers it prices.
+
+#![allow(missing_docs)]
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for its makers")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use stint::catalog::{
+    Allowance, Calibration, Class, Compare, Conditions, Demand, HandOff, Left, Market, Model, Needs, Prices,
+    Purse, Route, Service, Tariff, Vote,
+};
+use stint::chat::{Budget, Message, Request, Role};
+use stint::plan::{Ask, Explore, plan, quote};
+use stint::units::{Chance, Limit, Money, Preference, Price, Tokens, Unit, Window};
+
+/// Counts what is asked of the system's allocator.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is handed on to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are those that the system asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the same.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+struct World {
+    models: Vec<Model>,
+    calibration: Calibration,
+    prompts: BTreeMap<Arc<str>, Tokens>,
+    market: Market,
+    allowance: Allowance,
+    route: Route,
+    request: Request,
+}
+
+fn main() {
+    println!("{:<44} {:>9} {:>9} {:>8} {:>7}", "", "median", "p99", "allocs", "offers");
+    line("named model", world(1), |_| ());
+    line("auto, 10 models", world(10), |_| ());
+    line("auto, 20 models", world(20), |_| ());
+    line("auto, 40 models", world(40), |_| ());
+    line("auto, 20 models, preference stated", world(20), |w| {
+        w.request.budget.preference = Some(Preference::try_from(0.7).unwrap());
+    });
+    line("auto, 20 models, key with limits", world(20), limits);
+    line("auto, 20 models, exploring", world(20), |w| w.route.explore = Chance::new(0.05));
+    line("auto, 20 models, votes of up to 5", world(20), |w| {
+        w.route.vote = Some(Vote::usual(5, Compare::Number));
+    });
+    line("auto, 20 models, votes and cascades", world(20), |w| {
+        (w.route.vote, w.route.cascade) = (Some(Vote::usual(5, Compare::Number)), true);
+    });
+}
+
+fn line(name: &str, mut world: World, change: impl FnOnce(&mut World)) {
+    change(&mut world);
+    let models: Vec<&Model> = world.models.iter().collect();
+    let demand = world.demand();
+    let plans = || drop(black_box(world.ask(&demand, &models, |ask| plan(ask).unwrap())));
+    let both = || {
+        let demand = world.demand();
+        drop(black_box(world.ask(&demand, &models, |ask| plan(ask).unwrap())));
+    };
+    let offers = world.ask(&demand, &models, |ask| quote(ask).unwrap()).offers.len();
+    row(&format!("{name}: plan"), measured(plans), offers);
+    row(&format!("{name}: estimate and plan"), measured(both), offers);
+}
+
+fn row(name: &str, (median, p99, allocations): (f64, f64, u64), offers: usize) {
+    println!("{name:<44} {median:>6.1} µs {p99:>6.1} µs {allocations:>8} {offers:>7}");
+}
+
+/// Median and 99th percentile in microseconds, and what one run allocates.
+fn measured(run: impl Fn()) -> (f64, f64, u64) {
+    (0..2_000).for_each(|_| run());
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    run();
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let mut times: Vec<f64> = (0..20_000)
+        .map(|_| {
+            let start = Instant::now();
+            run();
+            start.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[times.len() / 100 * 99], allocations)
+}
+
+impl World {
+    fn demand(&self) -> Demand {
+        stint::estimate::estimate(&self.request, &self.prompts, &self.calibration)
+    }
+
+    fn ask<T>(&self, demand: &Demand, models: &[&Model], what: impl FnOnce(&Ask) -> T) -> T {
+        let floor = self.route.explore;
+        what(&Ask {
+            demand,
+            models,
+            route: &self.route,
+            market: &self.market,
+            allowance: &self.allowance,
+            budget: &self.request.budget,
+            needs: &Needs::default(),
+            choices: 1,
+            streams: false,
+            sticky: None,
+            explore: (floor > Chance::new(0.0)).then_some(Explore { seed: 7, floor }),
+        })
+    }
+}
+
+/// So many models, each dearer and slower than the one before it.
+fn world(count: u64) -> World {
+    let models: Vec<Model> = (1..=count).map(model).collect();
+    let mut market = Market::default();
+    for (model, dear) in models.iter().zip(1_u32..) {
+        let token = 0.002 * f64::from(dear);
+        let conditions = Conditions { queue: 0.1, prefill: 1e-5, token, healthy: true };
+        market.models.insert(model.name.clone(), conditions);
+    }
+    let calibration = stint::estimate::shipped().unwrap();
+    let prompts = models.iter().map(|model| (model.name.clone(), Tokens(600))).collect();
+    let text = "A train leaves at 9:40 with 312 people on board; at each of 7 stops 18 leave and 25 join. ";
+    let messages = vec![Message::text(Role::User, text.repeat(2048 / text.len() + 1))];
+    World {
+        models,
+        calibration,
+        prompts,
+        market,
+        allowance: Allowance::default(),
+        route: Route::usual("auto"),
+        request: Request { budget: Budget::default(), ..Request::new("auto", messages) },
+    }
+}
+
+fn model(dear: u64) -> Model {
+    let price = |micros: u64| Price { per_million_tokens: Money(micros * 1_000) };
+    Model {
+        name: format!("model-{dear:02}").into(),
+        tariff: Some(Tariff::plain(Prices { input: price(40_000 * dear), output: price(160_000 * dear) })),
+        context: Tokens(131_072),
+        classes: vec![Class::Continue],
+        thinking_min: Tokens::ZERO,
+        thinks_always: false,
+        thinking_max: Tokens(32_768),
+        solution_default: Tokens(1_024),
+        hand_off: HandOff { text: String::new(), overhead: Tokens(12) },
+        services: vec![Service::Chat],
+        capabilities: Vec::new(),
+        efforts: Vec::new(),
+        resumes_tools: false,
+        stops_billing: false,
+    }
+}
+
+fn limits(world: &mut World) {
+    let limit = |unit| Limit::of_key(unit, Window::Month);
+    world.allowance.purse = Purse {
+        money: Some(Left { limit: limit(Unit::Money), amount: Money(20_000_000), resets_at: None }),
+        thinking: Some(Left { limit: limit(Unit::Thinking), amount: Tokens(50_000), resets_at: None }),
+    };
+}

@@ -1,0 +1,136 @@
+//! What an upstream's refusal means: whose fault it is, and what of it the caller may read.
+//!
+//! An upstream's own words may quote the prompt, so they go to the caller whose fault it is, and nowhere else.
+
+mod meaning;
+mod said;
+mod wait;
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use serde_json::Value;
+
+use crate::backend::{Failure, Fault};
+use crate::units::Timestamp;
+
+use said::Said;
+
+/// A stream that ended before it was complete.
+pub(super) fn truncated() -> Failure {
+    Failure::new(Fault::Backend, "the upstream's stream broke off: upstream_truncated")
+}
+
+/// No answer came. The class of the error is told, never the address.
+pub(super) fn of_transport(error: &reqwest::Error) -> Failure {
+    if !error.is_connect() {
+        return Failure::new(Fault::Backend, "the connection to the upstream broke");
+    }
+    if error.is_timeout() {
+        return Failure::new(Fault::Timeout, "the upstream could not be connected to in time").unsent();
+    }
+    Failure::new(Fault::Backend, format!("the upstream could not be connected to: {}", class(error))).unsent()
+}
+
+/// An answer came that is not a success.
+pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_after_max: Duration) -> Failure {
+    let error = Said::read(&serde_json::from_slice(body).unwrap_or_default());
+    let failure = error.failure(status, &format!("the upstream answered {status}"));
+    let retry_after = match failure.fault {
+        Fault::Overload | Fault::Backend => wait::retry_after(headers, Timestamp::now(), retry_after_max),
+        _ => None,
+    };
+    // Providers bill answers, not errors; where a time-out cut one short, a model may have been at work.
+    let unsent = failure.unsent || !matches!(status, 408 | 504 | 524);
+    Failure { retry_after, unsent, ..failure }
+}
+
+/// An error event came inside a stream; a model was at work by then.
+pub(super) fn of_event(error: &Value) -> Failure {
+    let said = Said::read(error);
+    let status = said.status.or(said.usual_status()).unwrap_or(500);
+    let failure = said.failure(status, &format!("the upstream's stream ended in an error {status}"));
+    Failure { unsent: false, ..failure }
+}
+
+/// A success that is not the stream which was asked for.
+pub(super) fn unless_stream(headers: &HeaderMap) -> Result<(), Failure> {
+    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("unreadable"));
+    match kind {
+        None => Ok(()),
+        Some(kind) if kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream") => Ok(()),
+        Some(_) => {
+            Err(Failure::new(Fault::Backend, "the upstream answered with something other than a stream"))
+        }
+    }
+}
+
+/// A success that is packed. Nobody asked for that, and what is in it may be any size.
+pub(super) fn unless_plain(headers: &HeaderMap) -> Result<(), Failure> {
+    let packed = headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    match packed {
+        true => Err(Failure::new(Fault::Backend, "the upstream packed its answer, which nobody asked for")),
+        false => Ok(()),
+    }
+}
+
+/// The failure without the secret, should an upstream have repeated it.
+pub(super) fn without_secret(failure: Failure, secret: &str) -> Failure {
+    let strip = |text: String| if secret.is_empty() { text } else { text.replace(secret, "…") };
+    Failure { told: failure.told.map(strip), ..failure }
+}
+
+fn class(error: &reqwest::Error) -> &'static str {
+    if error.is_dns() {
+        return "its name is unknown";
+    }
+    let mut source = error.source();
+    while let Some(cause) = source {
+        match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionRefused) => return "connection refused",
+            Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => return "no route",
+            Some(io::ErrorKind::InvalidData) => return "its certificate or TLS is not accepted",
+            _ => source = cause.source(),
+        }
+    }
+    "connection failed"
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_plain_answers_are_read() {
+        let check = |codings: &[&'static str], plain| {
+            let mut headers = HeaderMap::new();
+            for coding in codings {
+                headers.append(CONTENT_ENCODING, HeaderValue::from_static(coding));
+            }
+            assert_eq!(unless_plain(&headers).is_ok(), plain, "{codings:?}");
+        };
+        check(&[], true);
+        check(&["identity"], true);
+        check(&["gzip"], false);
+        check(&["identity", "br"], false);
+        check(&["identity, gzip"], false);
+    }
+
+    #[test]
+    fn an_error_inside_a_stream_may_have_been_billed() {
+        let failure = of_event(&serde_json::json!({"error": {"code": 429, "message": "slow down"}}));
+        assert_eq!((failure.fault, failure.unsent), (Fault::Overload, false));
+        let failure = of_event(&serde_json::json!({"type": "overloaded_error", "message": "Overloaded"}));
+        assert_eq!((failure.fault, failure.unsent), (Fault::Overload, false));
+        let failure = of_event(&serde_json::json!({"error": {"message": "boom", "type": "server_error"}}));
+        assert_eq!((failure.fault, failure.unsent), (Fault::Backend, false));
+        assert_eq!(failure.message, "the upstream's stream ended in an error 500");
+    }
+}

@@ -1,0 +1,53 @@
+//! How long an upstream wants to be left alone.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+
+use crate::units::Timestamp;
+
+/// `retry-after-ms`, or `Retry-After` in seconds or as a date; what lies in the past is now.
+pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp, most: Duration) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let seconds = |text: &str, scale: f64| {
+        let value = text.parse::<f64>().ok().filter(|value| value.is_finite())?;
+        Some(Duration::try_from_secs_f64((value * scale).max(0.0)).unwrap_or(Duration::MAX))
+    };
+    let date = |text: &str| {
+        let moment = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+        Some(Duration::from_millis(u64::try_from(moment.as_millisecond() - now.0).unwrap_or(0)))
+    };
+    let wait = text("retry-after-ms")
+        .and_then(|text| seconds(text, 0.001))
+        .or_else(|| text("retry-after").and_then(|text| seconds(text, 1.0).or_else(|| date(text))))?;
+    Some(wait.min(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    const MOST: Duration = Duration::from_secs(60);
+
+    fn check_wait(name: &'static str, value: &str, expected: Option<u64>) {
+        // Sun, 06 Nov 1994 08:49:37 GMT
+        let now = Timestamp(784_111_777_000);
+        let headers = HeaderMap::from_iter([(name.parse().unwrap(), HeaderValue::from_str(value).unwrap())]);
+        assert_eq!(retry_after(&headers, now, MOST), expected.map(Duration::from_millis), "{name}: {value}");
+    }
+
+    #[test]
+    fn retry_after_is_read_in_every_form_and_clamped() {
+        check_wait("retry-after", "2", Some(2_000));
+        check_wait("retry-after", "0.5", Some(500));
+        check_wait("retry-after-ms", "1500", Some(1_500));
+        check_wait("retry-after", "1000000000", Some(60_000));
+        check_wait("retry-after", "-5", Some(0));
+        check_wait("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT", Some(20_000));
+        check_wait("retry-after", "Sun, 06 Nov 1994 08:49:07 GMT", Some(0));
+        check_wait("retry-after", "soon", None);
+        check_wait("retry-after", "NaN", None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Words of effort: what callers mean by them, and what a model usually thinks at each.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::{EFFORT_WORDS, EffortLevel, effort_rank};
+use crate::units::{Effort, Tokens};
+
+use super::mistake::Wrong;
+use super::reader::Section;
+
+/// What the words of `reasoning_effort` mean where nothing else is said.
+const EFFORTS: [(&str, f64); 7] = [
+    ("none", 0.0),
+    ("minimal", 0.1),
+    ("low", 0.25),
+    ("medium", 0.5),
+    ("high", 1.0),
+    ("xhigh", 2.0),
+    ("max", 2.0),
+];
+
+/// The standard words, with the operator's on top.
+pub(super) fn table(section: &Section<'_>) -> BTreeMap<String, Effort> {
+    let mut table: BTreeMap<String, Effort> = EFFORTS
+        .into_iter()
+        .filter_map(|(word, share)| Some((word.to_owned(), Effort::try_from(share).ok()?)))
+        .collect();
+    let stated = section.entries::<f64>();
+    for (word, share) in &stated {
+        let share = *share;
+        match Effort::try_from(share) {
+            Ok(effort) => drop(table.insert(word.clone(), effort)),
+            Err(error) => {
+                section.wrong(word, Wrong::new(error.to_string(), "1 is what the model usually thinks"));
+            }
+        }
+    }
+    for pair in EFFORT_WORDS.windows(2) {
+        let [less, more] = [&table[pair[0]], &table[pair[1]]].map(|effort| effort.get());
+        if more < less {
+            let at = if stated.iter().any(|(word, _)| word == pair[1]) { pair[1] } else { pair[0] };
+            let what = format!("\"{}\" would be less than \"{}\"", pair[1], pair[0]);
+            section
+                .wrong(at, Wrong::new(what, "more effort never means a shorter thought: keep them in order"));
+        }
+    }
+    table
+}
+
+/// The scale of one model.
+pub(super) fn levels(section: &Section<'_>) -> Vec<EffortLevel> {
+    let levels = section.sections("efforts").into_iter().filter_map(|level| {
+        let word = level.need::<String>("word", "write what the upstream calls it, like \"low\"");
+        let usual = level.need::<Tokens>("usual", "write how many tokens it usually thinks at it, like 300");
+        Some(EffortLevel { word: word?, usual: usual? })
+    });
+    let levels: Vec<EffortLevel> = levels.collect();
+    if !levels.is_sorted_by(|lower, higher| lower.usual < higher.usual) {
+        section.wrong(
+            "efforts",
+            Wrong::new("not in order", "write the lowest first, each with more tokens than the last"),
+        );
+    }
+    let known = levels.iter().filter_map(|level| Some((effort_rank(&level.word)?, &level.word)));
+    let known: Vec<_> = known.collect();
+    if let Some(pair) = known.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
+        let what = format!("\"{}\" stands after \"{}\"", pair[1].1, pair[0].1);
+        let remedy = format!("keep to their order: {}", EFFORT_WORDS.join(", "));
+        section.wrong("efforts", Wrong::new(what, remedy));
+    }
+    levels
+}

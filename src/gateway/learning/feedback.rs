@@ -1,0 +1,87 @@
+//! What callers say of answers, late or soon.
+
+use std::sync::Arc;
+
+use tokio::time::timeout;
+
+use crate::catalog::{Source, Verdict};
+use crate::history::{StoriesError, Story};
+use crate::tenant::Tenant;
+use crate::units::{Chance, RequestId, Timestamp};
+
+use super::Learning;
+use super::handle::{Inner, Job, STORE_PATIENCE};
+
+/// What a person's plain word counts.
+const PLAIN: f64 = 1.0;
+/// What it counts that one answer is liked better than another: which of the two is right it does not say.
+const PREFERENCE: f64 = 0.3;
+
+/// What a caller says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Opinion {
+    /// How right an answer is; 1 is right, 0 is wrong.
+    Score(RequestId, Chance),
+    /// One answer is better than another.
+    Preferred {
+        /// The better one.
+        better: RequestId,
+        /// The other.
+        worse: RequestId,
+    },
+}
+
+/// Why what a caller says is not taken.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum FeedbackError {
+    /// There is no such request, it is somebody else's, or it was too long ago: which of these is not said.
+    #[error("this key has no request of that id, or none that is remembered any more")]
+    Unknown,
+    /// The store cannot keep it now.
+    #[error("feedback cannot be recorded right now; try again shortly")]
+    Store(#[from] StoriesError),
+}
+
+impl Learning {
+    /// Takes what a caller says, in place of what was said before. It is kept when this returns, and learned soon after.
+    ///
+    /// # Errors
+    /// When the caller has no such request, or the store does not take it.
+    pub async fn feedback(&self, tenant: &Tenant, opinion: Opinion) -> Result<(), FeedbackError> {
+        let inner = self.inner().ok_or(FeedbackError::Unknown)?;
+        match opinion {
+            Opinion::Score(id, success) => {
+                let story = inner.own(tenant, id).await?;
+                inner.say(&story, Source::Feedback, success, PLAIN).await
+            }
+            Opinion::Preferred { better, worse } => {
+                let (better, worse) = (inner.own(tenant, better).await?, inner.own(tenant, worse).await?);
+                inner.say(&better, Source::Preference, Chance::new(1.0), PREFERENCE).await?;
+                inner.say(&worse, Source::Preference, Chance::new(0.0), PREFERENCE).await
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// The story of a request of this caller's.
+    async fn own(&self, tenant: &Tenant, id: RequestId) -> Result<Arc<Story>, FeedbackError> {
+        let story = self.find(id).await?;
+        story.filter(|story| tenant.account.holds(&story.account)).ok_or(FeedbackError::Unknown)
+    }
+
+    async fn say(
+        &self,
+        story: &Arc<Story>,
+        source: Source,
+        success: Chance,
+        weight: f64,
+    ) -> Result<(), FeedbackError> {
+        let verdict = Verdict { id: story.decision.id, source, at: Timestamp::now(), success, weight };
+        let late = |_| StoriesError::new("the store did not answer in time");
+        let before = timeout(STORE_PATIENCE, self.stories.judge(&verdict)).await.map_err(late)??;
+        self.recent.judge(&verdict);
+        self.submit(Job::Judged { story: story.clone(), verdict, before, is_kept: true });
+        Ok(())
+    }
+}

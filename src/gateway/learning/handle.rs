@@ -1,0 +1,187 @@
+//! The way to learning for those who serve requests.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::catalog::{Demand, Source, Verdict};
+use crate::history::{Line, LogSettings, ReplicaId, Scribe, Stories, StoriesError, Story};
+use crate::learn::{Book, State};
+use crate::metrics::Metrics;
+use crate::tasks::Tasks;
+use crate::tenant::Tenant;
+use crate::units::{Chance, RequestId, Timestamp};
+
+use super::LearnSettings;
+use super::clerk::Clerk;
+use super::exchange::{self, Exchange};
+use super::learner::Learner;
+use super::recall::Recall;
+use super::recent::Recent;
+
+/// Stories that may wait to be learned from.
+const JOBS_MAX: usize = 4096;
+/// How long the store may take to say what a caller asks for.
+pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a gateway has learned and goes on learning. Clones share it.
+#[derive(Clone, Default)]
+pub struct Learning {
+    inner: Option<Arc<Inner>>,
+}
+
+pub(super) struct Inner {
+    pub(super) settings: LearnSettings,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) stories: Arc<dyn Stories>,
+    /// Read by every request, without a lock; replaced by the learner.
+    pub(super) book: ArcSwap<Book>,
+    pub(super) recent: Recent,
+    recall: Recall,
+    jobs: mpsc::Sender<Job>,
+}
+
+/// Something to learn from, or to do with what was learned.
+pub(super) enum Job {
+    /// A request has landed.
+    Landed(Arc<Story>),
+    /// Something was said of an answer, in place of what the same source said `before`.
+    Judged { story: Arc<Story>, verdict: Verdict, before: Option<Verdict>, is_kept: bool },
+    /// Somebody wants to know what was learned here.
+    Show(oneshot::Sender<State>),
+    /// What the others have learned.
+    Others(Vec<State>),
+    /// What replicas had learned that are gone is ours now.
+    TakenOver(Vec<State>),
+    /// Another took over what was learned here: it is begun anew, beside theirs.
+    Anew,
+}
+
+impl Learning {
+    /// Learns nothing and keeps nothing.
+    pub fn off() -> Learning {
+        Learning::default()
+    }
+
+    /// Goes on from what the store has. Where that cannot be had in a few seconds, it is begun anew and said so: a gateway
+    /// that has forgotten is better than none.
+    pub async fn open(
+        tasks: &Tasks,
+        stories: Arc<dyn Stories>,
+        metrics: Arc<Metrics>,
+        settings: LearnSettings,
+    ) -> Learning {
+        if !settings.enabled {
+            return Learning::off();
+        }
+        let replica = ReplicaId::new();
+        let (book, saved) = exchange::begin(&*stories, &replica, &settings).await;
+        let (jobs, arrived) = mpsc::channel(JOBS_MAX);
+        let scribe = settings.log.clone().and_then(|log| scribe(log, &metrics));
+        let inner = Arc::new(Inner {
+            recall: Recall::new(settings.asked_again),
+            settings,
+            metrics,
+            stories,
+            book: ArcSwap::from_pointee(book.clone()),
+            recent: Recent::default(),
+            jobs: jobs.clone(),
+        });
+        let clerk = Clerk::start(tasks, inner.clone());
+        let learner =
+            Learner { inner: inner.clone(), arrived, book, clerk, scribe, replica: replica.clone() };
+        tasks.spawn(learner.run(tasks.clone()));
+        tasks.spawn(Exchange { inner: inner.clone(), jobs, replica, saved }.run(tasks.clone()));
+        Learning { inner: Some(inner) }
+    }
+
+    pub(super) fn inner(&self) -> Option<&Arc<Inner>> {
+        self.inner.as_ref()
+    }
+
+    /// Turns a prior's predictions into what is believed now.
+    pub fn adjust(&self, demand: &mut Demand) {
+        if let Some(inner) = &self.inner {
+            inner.book.load().adjust(demand);
+        }
+    }
+
+    /// A request has landed. Its story can be found from now on.
+    pub(in crate::gateway) fn landed(&self, story: &Arc<Story>, asked: Option<super::Asked>) {
+        let Some(inner) = &self.inner else { return };
+        inner.recent.add(story);
+        let (route, regret) = (&*story.decision.route, story.decision.regret());
+        inner.metrics.learning.regret.with_label_values(&[route]).observe(regret);
+        inner.submit(Job::Landed(story.clone()));
+        let Some(before) = asked.and_then(|asked| inner.recall.again(asked, story)) else { return };
+        inner.judge(&before, Source::AskedAgain, Chance::new(0.0), super::recall::WEIGHT);
+    }
+
+    /// Something is said of an answer that has landed, by something that is no caller: a verifier, a check of its form.
+    pub(in crate::gateway) fn judge(&self, story: &Arc<Story>, source: Source, success: Chance, weight: f64) {
+        if let Some(inner) = &self.inner {
+            inner.judge(story, source, success, weight);
+        }
+    }
+
+    /// The story of a request of this caller's, or of those below its account; none where there is no such request, nobody
+    /// remembers it, or it is somebody else's.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub async fn story(&self, tenant: &Tenant, id: RequestId) -> Result<Option<Story>, StoriesError> {
+        let Some(inner) = &self.inner else { return Ok(None) };
+        let story = inner.find(id).await?;
+        Ok(story.filter(|story| tenant.account.holds(&story.account)).map(|story| Story::clone(&story)))
+    }
+}
+
+impl Inner {
+    /// Puts a job on its way. What there is no room for is not learned.
+    pub(super) fn submit(&self, job: Job) {
+        if self.jobs.try_send(job).is_err() {
+            self.metrics.learning.dropped.with_label_values(&["learner"]).inc();
+        }
+    }
+
+    fn judge(&self, story: &Arc<Story>, source: Source, success: Chance, weight: f64) {
+        let verdict = Verdict { id: story.decision.id, source, at: Timestamp::now(), success, weight };
+        let before = self.recent.judge(&verdict);
+        self.submit(Job::Judged { story: story.clone(), verdict, before, is_kept: false });
+    }
+
+    /// The story of a request, whoever's it is.
+    pub(super) async fn find(&self, id: RequestId) -> Result<Option<Arc<Story>>, StoriesError> {
+        let oldest = Timestamp::now().before(self.settings.keep);
+        if let Some(story) = self.recent.find(id).filter(|story| story.decision.at >= oldest) {
+            return Ok(Some(story));
+        }
+        let found = timeout(STORE_PATIENCE, self.stories.find(id, oldest)).await;
+        Ok(found.map_err(|_| StoriesError::new("the store did not answer in time"))??.map(Arc::new))
+    }
+}
+
+fn scribe(log: LogSettings, metrics: &Arc<Metrics>) -> Option<Scribe> {
+    let metrics = metrics.clone();
+    let lost = Arc::new(move |lines| metrics.learning.dropped.with_label_values(&["log"]).inc_by(lines));
+    let path = log.path.display().to_string();
+    Scribe::start(log, lost)
+        .inspect_err(|error| tracing::error!(path, %error, "the decision log cannot be written"))
+        .ok()
+}
+
+/// The lines of a story: what was decided and came of it, and what was said at once.
+pub(super) fn lines(story: &Story) -> impl Iterator<Item = Line> {
+    let verdicts = story.verdicts.iter().cloned().map(Line::of_verdict);
+    std::iter::once(Line::of_story(story)).chain(verdicts)
+}
+
+impl fmt::Debug for Learning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Learning").field("enabled", &self.inner.is_some()).finish()
+    }
+}

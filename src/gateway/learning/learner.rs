@@ -1,0 +1,125 @@
+//! The one task that learns. It waits for nobody but those who tell it something.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::catalog::{Source, Verdict};
+use crate::history::{Line, ReplicaId, Scribe, Story};
+use crate::learn::Book;
+use crate::tasks::Tasks;
+
+use super::clerk::{Clerk, Paper};
+use super::exchange;
+use super::handle::{Inner, Job, lines};
+use super::lesson;
+
+/// Jobs between two moments at which what was learned is made known.
+const BATCH_MAX: usize = 256;
+/// How long the last words may take at the end, for the store and for the log.
+const LAST_SAVE: Duration = Duration::from_secs(2);
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+pub(super) struct Learner {
+    pub(super) inner: Arc<Inner>,
+    pub(super) arrived: mpsc::Receiver<Job>,
+    pub(super) book: Book,
+    pub(super) clerk: Clerk,
+    pub(super) scribe: Option<Scribe>,
+    pub(super) replica: ReplicaId,
+}
+
+impl Learner {
+    /// Runs until shutdown, and then until all is learned that has arrived.
+    pub(super) async fn run(mut self, tasks: Tasks) {
+        let stopping = tasks.stopping();
+        tokio::pin!(stopping);
+        let (mut is_closing, mut batch) = (false, Vec::with_capacity(BATCH_MAX));
+        loop {
+            tokio::select! {
+                count = self.arrived.recv_many(&mut batch, BATCH_MAX) => {
+                    if count == 0 {
+                        break;
+                    }
+                    batch.drain(..).for_each(|job| self.learn(job));
+                    self.inner.book.store(Arc::new(self.book.clone()));
+                }
+                () = &mut stopping, if !is_closing => {
+                    is_closing = true;
+                    self.arrived.close();
+                }
+            }
+        }
+        self.end().await;
+    }
+
+    fn learn(&mut self, job: Job) {
+        match job {
+            Job::Landed(story) => self.landed(story),
+            Job::Judged { story, verdict, before, is_kept } => {
+                self.judged(&story, &verdict, before.as_ref());
+                self.log(Line::of_verdict(verdict.clone()));
+                if !is_kept {
+                    self.clerk.keep(Paper::Verdict(verdict));
+                }
+            }
+            Job::Show(told) => {
+                let _ = told.send(self.book.own());
+            }
+            Job::Others(states) => {
+                if let Err(error) = self.book.with_others(states) {
+                    tracing::warn!(%error, "what another replica has learned is left out");
+                }
+            }
+            Job::TakenOver(states) => self.book.take_over(&states),
+            Job::Anew => self.book = Book::new(self.inner.settings.book),
+        }
+    }
+
+    fn landed(&mut self, story: Arc<Story>) {
+        for lesson in lesson::of_outcome(&story) {
+            self.book.observe(&lesson);
+            self.inner.metrics.learning.observations.with_label_values(&[&*lesson.model]).inc();
+        }
+        for verdict in &story.verdicts {
+            self.judged(&story, verdict, None);
+        }
+        lines(&story).for_each(|line| self.log(line));
+        self.clerk.keep(Paper::Story(story));
+    }
+
+    fn judged(&mut self, story: &Story, verdict: &Verdict, before: Option<&Verdict>) {
+        let model = &*story.outcome.model;
+        if verdict.source == Source::Feedback {
+            let score = verdict.success.get();
+            self.inner.metrics.learning.feedback_score.with_label_values(&[model]).observe(score);
+        }
+        if before.is_some_and(|before| before.success == verdict.success) {
+            return;
+        }
+        if let Some(lesson) = lesson::of_verdict(story, verdict) {
+            self.book.judge(&lesson, before.map(|before| before.success));
+            self.inner.metrics.learning.observations.with_label_values(&[model]).inc();
+        }
+    }
+
+    fn log(&self, line: Line) {
+        if let Some(scribe) = &self.scribe {
+            scribe.write(line);
+        }
+    }
+
+    /// Says for the last time what was learned, and waits a little for those who write.
+    async fn end(self) {
+        let own = exchange::saved(&self.replica, &self.book.own(), true);
+        let is_saved = timeout(LAST_SAVE, self.inner.stories.save(&own, &[])).await;
+        if !matches!(is_saved, Ok(Ok(_))) {
+            tracing::warn!("what was learned since it was last saved is lost: the store does not take it");
+        }
+        if let Some(scribe) = self.scribe {
+            scribe.close(LAST_LINES).await;
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The latest stories, in memory: what is said of an answer at once need not wait for the store, or for it to work.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::catalog::Verdict;
+use crate::history::Story;
+use crate::units::RequestId;
+
+/// How many stories are remembered.
+const STORIES_MAX: usize = 4096;
+
+/// The latest stories of this process. Its lock is held for moments.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    stories: Mutex<Stories>,
+}
+
+#[derive(Debug, Default)]
+struct Stories {
+    by_id: HashMap<RequestId, Arc<Story>>,
+    order: VecDeque<RequestId>,
+}
+
+impl Recent {
+    fn stories(&self) -> MutexGuard<'_, Stories> {
+        self.stories.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add(&self, story: &Arc<Story>) {
+        let mut stories = self.stories();
+        let id = story.decision.id;
+        if stories.by_id.insert(id, story.clone()).is_none() {
+            stories.order.push_back(id);
+        }
+        while stories.order.len() > STORIES_MAX {
+            if let Some(oldest) = stories.order.pop_front() {
+                stories.by_id.remove(&oldest);
+            }
+        }
+    }
+
+    pub(super) fn find(&self, id: RequestId) -> Option<Arc<Story>> {
+        self.stories().by_id.get(&id).cloned()
+    }
+
+    /// Takes a verdict in, where its story is here; the one of the same source that it replaces comes back.
+    pub(super) fn judge(&self, verdict: &Verdict) -> Option<Verdict> {
+        let mut stories = self.stories();
+        let story = stories.by_id.get_mut(&verdict.id)?;
+        Arc::make_mut(story).judge(verdict.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Source;
+    use crate::history::conformance;
+
+    #[test]
+    fn only_the_latest_are_remembered_with_what_was_said_of_them() {
+        let recent = Recent::default();
+        let first = Arc::new(conformance::story(1));
+        recent.add(&first);
+        let verdict = conformance::verdict(&first, Source::Feedback, 1.0);
+        assert_eq!(recent.judge(&verdict), None);
+        assert_eq!(recent.judge(&verdict), Some(verdict.clone()));
+        assert_eq!(recent.find(first.decision.id).unwrap().verdicts, std::slice::from_ref(&verdict));
+        assert!(first.verdicts.is_empty(), "whoever had it before has it as it was");
+        (0..STORIES_MAX).for_each(|_| recent.add(&Arc::new(conformance::story(2))));
+        assert_eq!(recent.find(first.decision.id), None);
+        assert_eq!(recent.judge(&verdict), None);
+        assert_eq!(recent.stories().by_id.len(), STORIES_MAX);
+    }
+}

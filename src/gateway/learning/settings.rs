@@ -1,0 +1,44 @@
+//! What learning needs to know.
+
+use std::time::Duration;
+
+use crate::history::LogSettings;
+use crate::learn;
+
+/// How a gateway learns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LearnSettings {
+    /// False where nothing is learned, kept or logged.
+    pub enabled: bool,
+    /// How fast is learned and forgotten.
+    pub book: learn::Settings,
+    /// The decision log, where there is one.
+    pub log: Option<LogSettings>,
+    /// How long the story of a request is kept, and feedback on it is taken.
+    pub keep: Duration,
+    /// How often what was learned is saved, and what other replicas have learned is taken in.
+    pub save_every: Duration,
+    /// How soon the same question must come again to count as a sign that its answer did not please; zero counts none.
+    pub asked_again: Duration,
+}
+
+impl Default for LearnSettings {
+    fn default() -> LearnSettings {
+        LearnSettings {
+            enabled: true,
+            book: learn::Settings::default(),
+            log: None,
+            keep: Duration::from_secs(7 * 24 * 3600),
+            save_every: Duration::from_secs(30),
+            asked_again: Duration::from_secs(120),
+        }
+    }
+}
+
+impl LearnSettings {
+    /// How long after a process last spoke it is taken for gone.
+    pub(super) fn gone_after(&self) -> Duration {
+        const LEAST: Duration = Duration::from_secs(60);
+        (self.save_every * 10).max(LEAST)
+    }
+}

@@ -1,0 +1,107 @@
+//! `GET /v1/requests/{id}`: the story of one request, told to its own key.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::catalog::{Candidate, ChoiceOutcome, Decision, Outcome, Verdict};
+use crate::history::Story;
+
+use super::error::Problem;
+use super::router::Service;
+use super::{auth, feedback};
+
+/// What was planned, what came of it, what it cost, and what was said of it.
+pub(super) async fn story(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let tenant = auth::tenant(&service.keys, &headers)?;
+    let found = service.gateway.learning().story(&tenant, feedback::id(&id)?).await;
+    let story = found.map_err(|error| Problem::forgetful(&error))?.ok_or_else(Problem::unknown_request)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], page(&story).to_string()).into_response())
+}
+
+fn page(story: &Story) -> Value {
+    let Story { account, decision, outcome, verdicts } = story;
+    json!({
+        "object": "request",
+        "id": decision.id,
+        "account": account,
+        "created_at": decision.at,
+        "route": decision.route,
+        "demand": { "class": decision.class, "difficulty": decision.difficulty },
+        "plan": plan(decision),
+        "outcome": told(outcome),
+        "feedback": verdicts.iter().map(said).collect::<Vec<_>>(),
+    })
+}
+
+fn plan(decision: &Decision) -> Value {
+    json!({
+        "offers": decision.candidates.iter().map(offer).collect::<Vec<_>>(),
+        "chosen": decision.chosen,
+        "explored": decision.explored,
+        "policy": decision.policy,
+        "why": decision.why,
+    })
+}
+
+fn offer(candidate: &Candidate) -> Value {
+    json!({
+        "model": candidate.model,
+        "thinking_tokens": candidate.thinking,
+        "solution_tokens": candidate.solution,
+        "samples": candidate.samples,
+        "success": candidate.success,
+        "cost_usd": candidate.cost,
+        "worst_case_usd": candidate.worst,
+        "seconds": candidate.seconds,
+        "propensity": candidate.propensity,
+    })
+}
+
+fn told(outcome: &Outcome) -> Value {
+    json!({
+        "ended": outcome.ended,
+        "error": outcome.error,
+        "settled_at": outcome.at,
+        "model": outcome.model,
+        "enforced": outcome.enforced,
+        "choices": outcome.choices.iter().map(|choice| phases(outcome, choice)).collect::<Vec<_>>(),
+        "attempts_given_up": outcome.attempts,
+        "fell_back": outcome.fell_back,
+        "cost_usd": outcome.cost,
+        "reserved_usd": outcome.reserved,
+        "seconds": outcome.seconds,
+        "first_token_seconds": outcome.first_token,
+        "first_solution_token_seconds": outcome.first_answer,
+    })
+}
+
+fn phases(outcome: &Outcome, choice: &ChoiceOutcome) -> Value {
+    json!({
+        "prompt_tokens": choice.prompt,
+        "thinking":
+            { "budget": outcome.thinking, "used": choice.thinking, "ended": choice.thinking_ended },
+        "solution":
+            { "budget": outcome.solution, "used": choice.solution, "ended": choice.solution_ended },
+        "overhead_tokens": choice.overhead,
+        "other_tokens": choice.other,
+        "rescued": choice.rescued,
+        "estimated": choice.estimated,
+    })
+}
+
+fn said(verdict: &Verdict) -> Value {
+    json!({
+        "source": verdict.source,
+        "at": verdict.at,
+        "success": verdict.success,
+        "weight": verdict.weight,
+    })
+}

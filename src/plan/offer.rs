@@ -1,0 +1,66 @@
+//! Offers in full, of the candidates that were taken.
+
+use std::sync::Arc;
+
+use crate::catalog::{Class, Contender, Offer};
+use crate::units::{Money, Tokens};
+
+use super::Ask;
+use super::board::{self, Board, Candidate, Serving};
+use super::explore::Stand;
+use super::why::Reason;
+
+/// A candidate as an offer.
+pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Reason) -> Offer {
+    let Serving { terms, .. } = &board.servings[candidate.serving];
+    let second = candidate.second.map(|at| {
+        let second = &board.candidates[at];
+        offer(ask, board, second, board.reason(second))
+    });
+    let alone = terms.worst(candidate.thinking, candidate.solution) * candidate.samples;
+    Offer {
+        model: terms.model.name.clone(),
+        class: terms.class,
+        resume: terms.resume,
+        thinking: candidate.thinking,
+        solution: candidate.solution,
+        overhead: terms.overhead(),
+        rescue: terms.may_be_rescued(),
+        effort: effort(ask, &board.servings[candidate.serving], candidate.thinking, reason),
+        samples: candidate.samples,
+        success: candidate.success(),
+        cost: Money::from_dollars_up(candidate.dollars),
+        worst: second.as_ref().map_or(alone, |second| alone + second.worst),
+        escalate: second.map(Arc::new),
+        seconds: candidate.seconds,
+        value: candidate.value(board::worth(ask)),
+    }
+}
+
+/// A model's best candidate for the decision log.
+pub(super) fn contender(ask: &Ask, board: &Board, Stand { best, propensity }: &Stand) -> Contender {
+    Contender {
+        model: board.servings[best.serving].terms.model.name.clone(),
+        thinking: best.thinking,
+        samples: best.samples,
+        escalates: best.second.is_some(),
+        success: best.success(),
+        cost: Money::from_dollars_up(best.dollars),
+        seconds: best.seconds,
+        value: best.value(board::worth(ask)),
+        propensity: *propensity,
+    }
+}
+
+/// The word to send to a model with efforts: the caller's own where it has it and nothing lowered it, else
+/// the highest whose usual thought fits the budget, or the lowest.
+fn effort(ask: &Ask, serving: &Serving, thinking: Tokens, reason: Reason) -> Option<String> {
+    let model = serving.terms.model;
+    if serving.terms.class != Class::Effort {
+        return None;
+    }
+    let stated = ask.budget.depth.as_ref().and_then(|depth| depth.word.as_deref());
+    let own = model.efforts.iter().find(|level| reason == Reason::Effort && stated == Some(&level.word));
+    let fitting = model.efforts.iter().rfind(|level| level.usual <= thinking && thinking > Tokens::ZERO);
+    own.or(fitting).or(model.efforts.first()).map(|level| level.word.clone())
+}

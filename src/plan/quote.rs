@@ -1,0 +1,65 @@
+//! What a plan would be, with all that it would be chosen from: for those who ask before they spend.
+
+use std::sync::Arc;
+
+use crate::catalog::{Contender, Offer};
+
+use super::board::Board;
+use super::offer::{contender, offer};
+use super::{Ask, Refusal, nearer, take, why};
+
+/// Every offer for a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quote {
+    /// All offers, in the order of the models and of their budgets; votes and cascades behind them.
+    pub offers: Vec<Offer>,
+    /// Which of them a plan would take.
+    pub chosen: usize,
+    /// The best of each model, and the chance with which it would be taken.
+    pub contenders: Vec<Contender>,
+    /// The models that can serve nothing, and why.
+    pub refused: Vec<(Arc<str>, Refusal)>,
+    /// One line on what decided.
+    pub why: String,
+}
+
+/// Prices a request in full, by the means of what is believed: nothing is drawn, nothing bought, nothing set aside.
+///
+/// # Errors
+/// As [`plan`](super::plan).
+pub fn quote(ask: &Ask) -> Result<Quote, Refusal> {
+    let ask = &Ask { explore: None, ..*ask };
+    let (mut nearest, mut refused) = (None, Vec::new());
+    let board = Board::of(ask, |model, refusal| {
+        refused.push((model.name.clone(), refusal.clone()));
+        nearer(&mut nearest, refusal);
+    });
+    let taken = take(ask, &board).ok_or_else(|| nearest.unwrap_or(Refusal::Unhealthy))?;
+    let priced = board.candidates.iter();
+    let mut offers: Vec<Offer> =
+        priced.map(|candidate| offer(ask, &board, candidate, board.reason(candidate))).collect();
+    let (best, reason) = &taken.ranked[0];
+    let best_offer = offer(ask, &board, best, *reason);
+    let next = taken.ranked.get(1).map(|(next, reason)| offer(ask, &board, next, *reason));
+    let why = why::why(ask, (&best_offer, *reason), taken.found, next.as_ref());
+    let chosen = place(&mut offers, best_offer);
+    let contenders = taken.stands.iter().map(|stand| contender(ask, &board, stand)).collect();
+    Ok(Quote { offers, chosen, contenders, refused, why })
+}
+
+/// Where an offer stands; a refined one is put before the next larger budget of its kind.
+fn place(offers: &mut Vec<Offer>, best: Offer) -> usize {
+    if let Some(at) = offers.iter().position(|offer| *offer == best) {
+        return at;
+    }
+    let is_kin = |offer: &Offer| {
+        offer.model == best.model
+            && offer.samples == best.samples
+            && offer.escalate.is_some() == best.escalate.is_some()
+    };
+    let next = offers.iter().position(|offer| is_kin(offer) && offer.thinking >= best.thinking);
+    let last = offers.iter().rposition(is_kin).map_or(offers.len(), |last| last + 1);
+    let at = next.unwrap_or(last);
+    offers.insert(at, best);
+    at
+}

@@ -1,0 +1,82 @@
+//! A thinking budget between those of the grid, so that what is chosen is what pays and not where the grid happens to be.
+//!
+//! More thinking pays while the hazard, the chance that the thought is about to finish, times what finishing is worth,
+//! exceeds the price of a token. Value rises up to there and falls beyond, so it is looked for between the budgets beside
+//! the best one, twice, ever closer.
+
+use crate::units::Tokens;
+
+use super::Ask;
+use super::board::{self, Board, Candidate};
+use super::frontier::{Aim, Cell, Choice, Scratch, sorted};
+
+/// How often it is looked closer.
+const ROUNDS: usize = 2;
+/// How many budgets are looked at each time, beside the best so far.
+const POINTS: u32 = 6;
+
+/// The best of a candidate and others like it with a little more or less thinking.
+pub(super) fn refined(
+    ask: &Ask,
+    board: &Board,
+    (from, cell): (Candidate, Cell),
+    aim: &Aim,
+    scratch: &mut Scratch,
+) -> Candidate {
+    let serving = &board.servings[from.serving];
+    if serving.budgets.fixed || from.second.is_some() {
+        return from;
+    }
+    let (mut best, mut cell) = (from, cell);
+    let (mut low, mut high) = serving.budgets.beside(from.thinking);
+    for _ in 0..ROUNDS {
+        let mut near = [best; 1 + POINTS as usize];
+        let mut count = 1;
+        for t in between(low, high).filter(|t| serving.terms.allows(*t)) {
+            let is_new = near[..count].iter().all(|other| other.thinking != t);
+            let priced = is_new.then(|| priced(ask, board, &from, t)).flatten();
+            if let Some(candidate) = priced.filter(|candidate| cell.holds(candidate.success)) {
+                near[count] = candidate;
+                count += 1;
+            }
+        }
+        let near = &near[..count];
+        let mut order: [usize; 1 + POINTS as usize] = std::array::from_fn(|at| at);
+        let order = &mut order[..count];
+        sorted(near, order);
+        let Some(choice) = scratch.choose(near, order, aim, cell) else { break };
+        let Choice { at, cell: narrower } = choice;
+        (best, cell) = (near[at], narrower);
+        let nearest = |below: bool, end: Tokens| {
+            let others =
+                between(low, high).filter(|t| if below { *t < best.thinking } else { *t > best.thinking });
+            if below { others.max().unwrap_or(end) } else { others.min().unwrap_or(end) }
+        };
+        (low, high) = (nearest(true, low.min(best.thinking)), nearest(false, high.max(best.thinking)));
+    }
+    best
+}
+
+/// Budgets between two, log-spaced.
+fn between(low: Tokens, high: Tokens) -> impl Iterator<Item = Tokens> {
+    let (first, last) = (low.as_f64().max(1.0), high.as_f64().max(1.0));
+    let step = (last / first).powf(f64::from(POINTS + 1).recip());
+    let mut at = first;
+    let points = (0..POINTS).map(move |_| {
+        at *= step;
+        Tokens::round(at)
+    });
+    points.filter(move |t| low < *t && *t < high)
+}
+
+/// The same with another thinking budget.
+fn priced(ask: &Ask, board: &Board, like: &Candidate, t: Tokens) -> Option<Candidate> {
+    let serving = &board.servings[like.serving];
+    let one = serving.single(ask, like.serving, t)?;
+    if like.samples == 1 {
+        return Some(one);
+    }
+    let odds = ask.route.vote.as_ref()?.odds().iter().find(|odds| odds.samples == like.samples)?;
+    debug_assert!(board::is_vote(odds), "votes are odd");
+    serving.voted(ask, &one, odds)
+}

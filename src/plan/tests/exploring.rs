@@ -1,0 +1,88 @@
+//! Draws, and the chances that are recorded with them.
+
+use super::*;
+
+/// Two models that cost alike; the second looks a little worse, and is less sure.
+fn unsure() -> World {
+    world().with(|w| {
+        w.models = vec![model("known", Class::Inline), model("new", Class::Inline)];
+        w.demands = vec![demand(4.0, 0.1, 0.9), ModelDemand { spread: 0.1, ..demand(4.0, 0.1, 0.85) }];
+    })
+}
+
+fn drawn(seed: u64, floor: f64) -> Plan {
+    unsure().with(|w| w.explore = Some(Explore { seed, floor: Chance::new(floor) })).plan().unwrap()
+}
+
+#[test]
+fn without_exploration_the_best_is_taken_with_certainty() {
+    let plan = unsure().plan().unwrap();
+    assert_eq!(&*plan.best.model, "known");
+    let chances: Vec<f64> = plan.contenders.iter().map(|one| one.propensity).collect();
+    assert_eq!((plan.propensity, chances), (1.0, vec![1.0, 0.0]));
+}
+
+#[test]
+fn the_recorded_chance_is_how_often_each_model_is_drawn() {
+    let plans: Vec<Plan> = (0..4_000).map(|seed| drawn(seed, 0.1)).collect();
+    let drawn: Vec<&Plan> = plans.iter().filter(|plan| &*plan.best.model == "new").collect();
+    let share = |count: usize| f64::from(u32::try_from(count).unwrap()) / 4_000.0;
+    let recorded: f64 = plans.iter().map(|plan| plan.contenders[1].propensity).sum::<f64>() / 4_000.0;
+    assert!((share(drawn.len()) - recorded).abs() < 0.03, "{} of {recorded}", share(drawn.len()));
+    // Half a standard deviation behind: the unsure one is best in about three draws of ten.
+    assert!((0.2..0.45).contains(&recorded), "{recorded}");
+    for plan in &plans {
+        let sum: f64 = plan.contenders.iter().map(|one| one.propensity).sum();
+        assert!((sum - 1.0).abs() < 1e-9 && plan.contenders.iter().all(|one| one.propensity >= 0.05));
+        let own = plan.contenders.iter().find(|one| one.model == plan.best.model).unwrap();
+        assert!((own.propensity - plan.propensity).abs() < 1e-12);
+    }
+    assert!(drawn[0].why.contains("drawn to learn which model is best"), "{}", drawn[0].why);
+}
+
+#[test]
+fn equal_seeds_draw_alike_and_a_draw_never_changes_what_is_predicted() {
+    assert_eq!(drawn(7, 0.1), drawn(7, 0.1));
+
+    let plans: Vec<Plan> = (0..50).map(|seed| drawn(seed, 0.5)).collect();
+    for plan in &plans {
+        let at = plan.contenders.iter().find(|one| one.model == plan.best.model).unwrap();
+        assert_eq!((at.success, at.thinking), (plan.best.success, plan.best.thinking));
+    }
+}
+
+#[test]
+fn some_thoughts_are_left_uncapped_but_never_beyond_what_caller_and_allowance_allow() {
+    let capped = |seed: u64, share: f64| {
+        let world = world().with(|w| {
+            w.route.uncapped = Chance::new(share);
+            w.explore = Some(Explore { seed, floor: Chance::new(0.0) });
+            w.allowance.purse.thinking = thinking_left(3_000);
+        });
+        world.first().thinking < Tokens(3_000)
+    };
+    assert!((0..50).all(|seed| capped(seed, 0.0)));
+    assert!((0..50).all(|seed| !capped(seed, 1.0)));
+    let left = (0..2_000).filter(|seed| !capped(*seed, 0.05)).count();
+    assert!((60..140).contains(&left), "{left}");
+    let stated = world().with(|w| {
+        (w.route.uncapped, w.budget.thinking) = (Chance::new(1.0), Some(Tokens(9)));
+        w.explore = Some(Explore { seed: 1, floor: Chance::new(0.0) });
+    });
+    assert_eq!(stated.first().thinking, Tokens(9));
+}
+
+#[test]
+fn a_quote_shows_all_offers_and_what_would_be_taken_without_a_draw() {
+    let world = unsure().with(|w| w.explore = Some(Explore { seed: 3, floor: Chance::new(1.0) }));
+    let (quote, plan) = (world.ask(quote).unwrap(), unsure().plan().unwrap());
+    assert_eq!((&quote.offers[quote.chosen], &quote.why), (&plan.best, &plan.why));
+    assert!(quote.offers.len() > 10 && quote.refused.is_empty());
+    let sorted = |name: &str| {
+        let own = quote.offers.iter().filter(|offer| &*offer.model == name).map(|offer| offer.thinking);
+        own.is_sorted()
+    };
+    assert!(sorted("known") && sorted("new"));
+    let narrow = world.with(|w| w.models[1].context = Tokens(50)).ask(super::super::quote).unwrap();
+    assert!(matches!(&narrow.refused[..], [(name, Refusal::ContextExceeded { .. })] if &**name == "new"));
+}
