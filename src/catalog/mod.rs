@@ -14,6 +14,7 @@ mod model;
 mod odds;
 mod offer;
 mod outcome;
+mod rollout;
 mod tariff;
 mod vote;
 
@@ -29,5 +30,6 @@ pub use model::{Catalog, EFFORT_WORDS, EffortLevel, HandOff, Model, Route, effor
 pub use odds::{Odds, Outlook};
 pub use offer::{Contender, Offer, Plan, WorstCase};
 pub use outcome::{Ended, SolutionEnded, Spent};
+pub use rollout::{Enforce, Share};
 pub use tariff::{Billed, Prices, Rates, Tariff};
 pub use vote::{Compare, Scatter, Vote};

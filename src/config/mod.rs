@@ -25,6 +25,7 @@ mod nearest;
 mod provider;
 mod reader;
 mod resilience;
+mod rollout;
 mod route;
 mod secret;
 mod server;

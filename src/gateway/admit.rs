@@ -18,12 +18,14 @@ use crate::ledger::{
 use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
-use crate::tenant::{Access, Tenant};
+use crate::tenant::Tenant;
 use crate::units::{AccountId, Limit, RequestId, Timestamp, Tokens, mixed};
 
 use super::demotions::Demotions;
 use super::flying::Flying;
 use super::learning::{Asked, Grounds, Learning};
+use super::pacing::{Pacing, Standing};
+use super::rollout::{self, Observed, Rules};
 use super::{Flight, Refusal, Settings, about, needs, scope};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
@@ -34,6 +36,7 @@ pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 pub struct Gateway {
     pub(super) parts: Arc<Parts>,
     demotions: Arc<Demotions>,
+    pacing: Arc<Pacing>,
     places: Arc<Semaphore>,
 }
 
@@ -66,7 +69,7 @@ impl std::fmt::Debug for Parts {
 /// A request with everything that was decided about it before money is asked for.
 struct Considered {
     request: Arc<Request>,
-    route: Route,
+    rules: Rules,
     /// What the prior predicts, and what is believed by all that was learned since.
     prior: Demand,
     demand: Demand,
@@ -79,7 +82,7 @@ impl Gateway {
     pub fn new(parts: Parts) -> Gateway {
         parts.catalog.models.keys().for_each(|model| parts.metrics.begin_model(model));
         let places = Arc::new(Semaphore::new(parts.settings.flights_max));
-        Gateway { parts: Arc::new(parts), demotions: Arc::default(), places }
+        Gateway { parts: Arc::new(parts), demotions: Arc::default(), pacing: Arc::default(), places }
     }
 
     /// All models and routes.
@@ -171,8 +174,9 @@ impl Gateway {
         }
         let place = self.place()?;
         let id = RequestId::new();
-        let considered = self.consider(&tenant.access, request)?;
+        let considered = self.consider(tenant, request)?;
         let (plan, reservation) = self.reserve(tenant, id, &considered).await?;
+        let observed = self.observe(tenant, id, &considered);
         let (events, reports) = mpsc::channel(self.parts.settings.events_max);
         let (model, reserved) = (plan.best.model.clone(), plan.best.worst.money);
         let choices = considered.request.choices;
@@ -181,13 +185,17 @@ impl Gateway {
         let flying = Flying {
             parts: self.parts.clone(),
             demotions: self.demotions.clone(),
-            route: self.route_label(&considered.route.name),
+            route: self.route_label(&considered.rules.named),
             id,
             ticket,
             beginning: Beginning::of(&considered.request),
             party: Party::of(&tenant.account),
             priority: tenant.priority,
             request: considered.request,
+            policy: considered.rules.policy,
+            rules: considered.rules.route,
+            observed,
+            pacing: self.pacing.clone(),
             demand: considered.demand,
             market: considered.market,
             plan,
@@ -210,14 +218,19 @@ impl Gateway {
     }
 
     /// Estimates the demand and looks at the market.
-    fn consider(&self, access: &Access, request: Request) -> Result<Considered, Refusal> {
+    fn consider(&self, tenant: &Tenant, request: Request) -> Result<Considered, Refusal> {
         let catalog = &self.parts.catalog;
-        let route = scope::route(catalog, access, &request.model)
+        let share = Beginning::of(&request).share();
+        let rules = rollout::rules(catalog, &tenant.access, &request.model, share)
             .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
         let models: Vec<Arc<Model>> =
-            catalog.candidates(&route).map(|model| self.demotions.apply(model)).collect();
+            catalog.candidates(&rules.route).map(|model| self.demotions.apply(model)).collect();
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
-        let mut market = Market::default();
+        let mut market = Market {
+            shadow_price: self.pacing.price(&tenant.account),
+            worth_factor: self.pacing.factor(&rules.route),
+            ..Market::default()
+        };
         let needs = needs::of(&request);
         for model in &models {
             let Some(fleet) = self.parts.fleets.get(&model.name) else { continue };
@@ -233,7 +246,7 @@ impl Gateway {
         let prior = estimate::estimate(&request, &prompts, &self.parts.calibration);
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
-        Ok(Considered { request: Arc::new(request), route, prior, demand, market, models })
+        Ok(Considered { request: Arc::new(request), rules, prior, demand, market, models })
     }
 
     /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
@@ -262,11 +275,12 @@ impl Gateway {
     ) -> Result<(Plan, Reservation), Refusal> {
         let now = self.parts.ledger.now();
         let (account, about) = (tenant.account.clone(), about::of(&on.request.extra));
-        let models: Vec<&Model> = on.models.iter().map(AsRef::as_ref).collect();
+        let chosen = on.rules.choose(&on.models, |model| on.is_able(model));
+        let models: Vec<&Model> = chosen.iter().map(AsRef::as_ref).collect();
         let plan = plan::plan(&plan::Ask {
             demand: &on.demand,
             models: &models,
-            route: &on.route,
+            route: &on.rules.route,
             market: &on.market,
             allowance: &self.parts.ledger.allowance(&account, &about, now),
             budget: &on.request.budget,
@@ -293,6 +307,33 @@ impl Gateway {
         Ok((plan, reservation))
     }
 
+    /// What would have been decided, where that is only watched. It reserves nothing; that nothing fits changes nothing.
+    fn observe(&self, tenant: &Tenant, id: RequestId, on: &Considered) -> Option<Observed> {
+        let watched = on.rules.watched.as_ref()?;
+        let about = about::of(&on.request.extra);
+        let models: Vec<&Model> = on.models.iter().map(AsRef::as_ref).collect();
+        let ledger = &self.parts.ledger;
+        let plan = plan::plan(&plan::Ask {
+            demand: &on.demand,
+            models: &models,
+            route: watched,
+            market: &Market { worth_factor: self.pacing.factor(watched), ..on.market.clone() },
+            allowance: &ledger.allowance(&tenant.account, &about, ledger.now()),
+            budget: &on.request.budget,
+            needs: &needs::of(&on.request),
+            choices: on.request.choices,
+            streams: on.request.streams,
+            sticky: None,
+            explore: Some(plan::Explore { seed: mixed(id.seed()), floor: watched.explore }),
+        });
+        plan.ok().map(|plan| Observed::of(&plan.best))
+    }
+
+    /// How the budget of one of an account's limits stands to its pace, where it is one that should last.
+    pub fn standing(&self, account: &AccountId, line: &Line) -> Option<Standing> {
+        self.pacing.standing(account, line)
+    }
+
     /// Where no model can be asked because all are left alone, until when that is so; where there was but one, which.
     fn explained(&self, refusal: plan::Refusal, models: &[Arc<Model>]) -> Refusal {
         let fleets = models.iter().filter_map(|model| self.parts.fleets.get(&model.name));
@@ -302,6 +343,21 @@ impl Gateway {
                 [only] => refusal.of_model(&only.name).into(),
                 _ => refusal.into(),
             },
+        }
+    }
+
+    /// Brings the series up to date that tell what money counts for these accounts.
+    pub fn show_pace(&self, accounts: &[AccountId]) {
+        let series = &self.parts.metrics.rollout;
+        for account in accounts {
+            let tenant = &[account.as_str()];
+            series.shadow_price.with_label_values(tenant).set(self.pacing.price(account));
+            let lines = self.account_statement(account);
+            let standings = lines.iter().filter_map(|line| self.pacing.standing(account, line));
+            if let Some(tightest) = standings.max_by(|a, b| a.price.total_cmp(&b.price)) {
+                series.rate.with_label_values(tenant).set(tightest.rate);
+                series.target.with_label_values(tenant).set(tightest.target);
+            }
         }
     }
 
@@ -340,8 +396,8 @@ impl Considered {
     fn grounds(&self, account: &AccountId) -> Grounds {
         let (at, budget) = (Timestamp::now(), &self.request.budget);
         let stakes = Stakes {
-            worth: self.route.worth.as_dollars() * self.market.worth_factor,
-            second: self.route.second.as_dollars(),
+            worth: self.rules.route.worth.as_dollars() * self.market.worth_factor,
+            second: self.rules.route.second.as_dollars(),
             shadow_price: self.market.shadow_price,
             preference: budget.preference,
         };
@@ -349,9 +405,17 @@ impl Considered {
         Grounds::new(account.clone(), at, self.prior.clone(), stakes, asked)
     }
 
+    /// True where a model could be asked now.
+    fn is_able(&self, model: &Model) -> bool {
+        let needs = needs::of(&self.request);
+        model.services.contains(&needs.service)
+            && needs.capabilities.iter().all(|need| model.can(*need))
+            && self.market.conditions(&model.name).healthy
+    }
+
     /// The draw of a request on a route that explores, or leaves some thoughts uncapped.
     fn explore(&self, id: RequestId) -> Option<plan::Explore> {
-        let Route { explore: floor, uncapped, .. } = &self.route;
+        let Route { explore: floor, uncapped, .. } = &self.rules.route;
         let draws = floor.get() > 0.0 || uncapped.get() > 0.0;
         draws.then(|| plan::Explore { seed: mixed(id.seed()), floor: *floor })
     }

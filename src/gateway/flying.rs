@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 use crate::backend::Failure;
 use crate::backend::fleet::{Beginning, Party, Seat};
-use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Spent};
+use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Route, Spent};
 use crate::chat::{Finish, Request};
 use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
 use crate::idempotency::Ticket;
-use crate::ledger::{Reservation, SettlementDetail};
+use crate::ledger::{About, Reservation, SettlementDetail};
 use crate::units::{Money, Priority, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Parts};
@@ -26,6 +26,8 @@ use super::books::Books;
 use super::demotions::Demotions;
 use super::learning::{self, Close, Grounds};
 use super::observe::{self, Landed};
+use super::pacing::Pacing;
+use super::rollout::{Observed, Ran};
 use super::{Receipt, Refusal, Report, Settled};
 
 /// An admitted request with all that was decided about it.
@@ -43,6 +45,12 @@ pub(super) struct Flying {
     pub(super) market: Market,
     pub(super) plan: Plan,
     pub(super) grounds: Grounds,
+    /// By whose rules it was planned: whose policy it was, and the route that says them.
+    pub(super) policy: Arc<str>,
+    pub(super) rules: Route,
+    /// What would have been decided, where that is only watched.
+    pub(super) observed: Option<Observed>,
+    pub(super) pacing: Arc<Pacing>,
     pub(super) arrived: Instant,
     pub(super) deadline: Instant,
 }
@@ -254,6 +262,15 @@ impl Flying {
         }
     }
 
+    /// Lets the prices follow what was spent, and what success counts for what was reached.
+    fn pace(&self, offer: &Offer) {
+        let ledger = &self.parts.ledger;
+        let (account, now) = (&self.grounds.account, ledger.now());
+        let about = About { model: Some(offer.model.clone()), ..About::default() };
+        self.pacing.settled(account, &ledger.statement(account, &about, now), now);
+        self.pacing.landed(&self.rules, offer.success);
+    }
+
     /// Settles and reports the end.
     async fn land(
         &self,
@@ -281,6 +298,11 @@ impl Flying {
         }
         observe::landed(self, &Landed { offer, progress, spent: &spent, outcome: landing.word() });
         self.verify(offer, &spent);
+        self.pace(offer);
+        if let Some(observed) = &self.observed {
+            let ran = Ran { model: &offer.model, spent: &spent, cost };
+            observed.landed(&self.parts.metrics, self.id, &self.route, &ran);
+        }
         let (ended, error) = (landing.word(), landing.error());
         let close =
             Close { offer, progress, spent: &spent, ended, error, cost, reserved, attempts, given_up };

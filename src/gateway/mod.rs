@@ -16,6 +16,7 @@ mod observe;
 mod pacing;
 mod receipt;
 mod refusal;
+mod rollout;
 mod scope;
 mod settings;
 
@@ -23,6 +24,7 @@ pub use admit::{Gateway, Parts};
 pub use embedding::Vectors;
 pub use flight::{Flight, Report};
 pub use learning::{FeedbackError, LearnSettings, Learning, Opinion};
+pub use pacing::Standing;
 pub use receipt::{Receipt, Settled};
 pub use refusal::Refusal;
 pub use settings::Settings;

@@ -18,6 +18,8 @@ pub(super) struct Rules {
     pub(super) watched: Option<Route>,
     /// The name of the route whose rules these are, and whether they hold: the policy, as the decision log has it.
     pub(super) policy: Arc<str>,
+    /// The route or model that the caller named, whose traffic it is.
+    pub(super) named: Arc<str>,
 }
 
 /// What a plan that is only watched would have done.
@@ -32,12 +34,13 @@ pub(super) struct Observed {
 /// the same rules from turn to turn.
 pub(super) fn rules(catalog: &Catalog, access: &Access, name: &str, share: f64) -> Option<Rules> {
     let named = scope::route(catalog, access, name)?;
+    let name = named.name.clone();
     let other = drawn(&named, share).and_then(|other| catalog.routes.get(other));
     // Whose traffic it is says which models may serve it; the other's rules say how.
     let ruled = match other {
         None => named,
         Some(other) => {
-            let models = scope::narrowed_to(catalog, &named, other);
+            let models = scope::shared(catalog, &named, other);
             Route { models, shares: Vec::new(), ..other.clone() }
         }
     };
@@ -46,9 +49,11 @@ pub(super) fn rules(catalog: &Catalog, access: &Access, name: &str, share: f64) 
         other => format!("{}:{}", ruled.name, other.word()).into(),
     };
     Some(match ruled.enforce {
-        Enforce::On => Rules { route: ruled, watched: None, policy },
-        Enforce::Off => Rules { route: unheld(catalog, ruled), watched: None, policy },
-        Enforce::Observe => Rules { watched: Some(ruled.clone()), route: unheld(catalog, ruled), policy },
+        Enforce::On => Rules { route: ruled, watched: None, policy, named: name },
+        Enforce::Off => Rules { route: unheld(catalog, ruled), watched: None, policy, named: name },
+        Enforce::Observe => {
+            Rules { watched: Some(ruled.clone()), route: unheld(catalog, ruled), policy, named: name }
+        }
     })
 }
 
@@ -75,9 +80,6 @@ fn unheld(catalog: &Catalog, route: Route) -> Route {
         success_target: None,
         vote: None,
         cascade: false,
-        verifier: None,
-        judge: None,
-        probe: None,
         ..route
     }
 }

@@ -12,7 +12,7 @@ use prometheus::{Encoder, Registry, TextEncoder};
 
 use maker::Maker;
 
-pub use series::{Backends, Learned, LedgerSeries, Money, Requests, Thinking};
+pub use series::{Backends, Learned, LedgerSeries, Money, Requests, Rollout, Thinking};
 
 /// The label of what is not known by name.
 pub const OTHER: &str = "other";
@@ -33,6 +33,8 @@ pub struct Metrics {
     pub ledger: LedgerSeries,
     /// What is learned.
     pub learning: Learned,
+    /// What is watched before it is switched on, and what money counts for.
+    pub rollout: Rollout,
 }
 
 /// A series could not be registered: its name is taken or malformed.
@@ -51,8 +53,8 @@ impl Metrics {
         let requests = Requests::new(&make)?;
         let (thinking, money) = (Thinking::new(&make)?, Money::new(&make)?);
         let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
-        let learning = Learned::new(&make)?;
-        Ok(Metrics { requests, thinking, money, backends, ledger, learning, registry })
+        let (learning, rollout) = (Learned::new(&make)?, Rollout::new(&make)?);
+        Ok(Metrics { requests, thinking, money, backends, ledger, learning, rollout, registry })
     }
 
     /// All series in Prometheus' text format 0.0.4.

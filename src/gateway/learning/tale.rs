@@ -88,7 +88,7 @@ impl Flying {
             id: self.id,
             at: grounds.at,
             route: self.route.clone(),
-            policy: plan::POLICY.into(),
+            policy: format!("{}/{}", self.policy, plan::POLICY).into(),
             class: grounds.prior.class,
             difficulty: grounds.prior.difficulty,
             confidence: grounds.prior.confidence,

@@ -67,6 +67,14 @@ pub(crate) fn tenant(name: &str, nanos: u64) -> Caller {
     Caller { tenant: Tenant::new(account, key), terms }
 }
 
+impl Caller {
+    /// The same with so many nano-dollars a day beside.
+    pub(crate) fn per_day(mut self, nanos: u64) -> Caller {
+        self.terms.limits.push(TenantLimit::new(Window::Day, Amount::Money(Money(nanos))));
+        self
+    }
+}
+
 /// A model and its targets, which are called `0`, `1` and so on.
 pub(crate) struct Served {
     pub(crate) model: Model,
@@ -137,13 +145,14 @@ impl World {
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let served = models.into_iter().map(|(model, backend)| Served::by(model, vec![backend])).collect();
-        World::of(journal, served, callers, remembered, None, adjust).await
+        World::of(journal, served, callers, remembered, (vec![auto()], None), adjust).await
     }
 
     /// Models with their targets, and nothing else out of the ordinary.
     pub(crate) async fn fleets(served: Vec<Served>, callers: Vec<Caller>) -> World {
         let journal = Arc::new(MemoryJournal::default());
-        World::of(journal, served, callers, idempotency::Settings::default(), None, |_| ()).await
+        World::of(journal, served, callers, idempotency::Settings::default(), (vec![auto()], None), |_| ())
+            .await
     }
 
     /// Models that are learned about, with stories kept there, and a route among them.
@@ -156,7 +165,19 @@ impl World {
     ) -> World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
         let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
-        World::of(journal, served, callers, remembered, Some((route, stories, settings)), |_| ()).await
+        let routes = (vec![route], Some((stories, settings)));
+        World::of(journal, served, callers, remembered, routes, |_| ()).await
+    }
+
+    /// Models, and routes among them; `auto` must be one.
+    pub(crate) async fn routed(
+        models: Vec<(Model, Arc<Scripted>)>,
+        callers: Vec<Caller>,
+        routes: Vec<Route>,
+    ) -> World {
+        let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
+        let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
+        World::of(journal, served, callers, remembered, (routes, None), |_| ()).await
     }
 
     async fn of(
@@ -164,7 +185,7 @@ impl World {
         served: Vec<Served>,
         callers: Vec<Caller>,
         remembered: idempotency::Settings,
-        learns: Option<(Route, Arc<dyn Stories>, LearnSettings)>,
+        (routes, learns): (Vec<Route>, Option<(Arc<dyn Stories>, LearnSettings)>),
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
@@ -179,18 +200,16 @@ impl World {
         let ledger = Ledger::open(&tasks, journal, observer, Default::default(), &terms, Timestamp::now())
             .await
             .unwrap();
-        let (route, learning) = match learns {
-            Some((route, stories, settings)) => {
-                (route, Learning::open(&tasks, stories, metrics.clone(), settings).await)
-            }
-            None => (auto(), Learning::off()),
+        let learning = match learns {
+            Some((stories, settings)) => Learning::open(&tasks, stories, metrics.clone(), settings).await,
+            None => Learning::off(),
         };
         let gateway = Gateway::new(Parts {
             settings: settings.gateway,
             tasks: tasks.clone(),
             metrics: metrics.clone(),
             ledger: ledger.clone(),
-            catalog: catalog(&served, route),
+            catalog: catalog(&served, routes),
             fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
             learning,
@@ -304,8 +323,8 @@ pub(crate) fn auto() -> Route {
     }
 }
 
-fn catalog(served: &[Served], auto: Route) -> Catalog {
+fn catalog(served: &[Served], routes: Vec<Route>) -> Catalog {
     let models: BTreeMap<_, _> =
         served.iter().map(|Served { model, .. }| (model.name.clone(), Arc::new(model.clone()))).collect();
-    Catalog { models, routes: BTreeMap::from([("auto".into(), auto)]) }
+    Catalog { models, routes: routes.into_iter().map(|route| (route.name.clone(), route)).collect() }
 }
