@@ -131,6 +131,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     let refresh = move || {
         refresh::refresh(&look.0, &ledger, &look.1, &look.2);
         shown.show_fleets();
+        shown.show_pace(&look.1);
     };
     let admin = settings.admin.clone().map(|access| {
         let standing = directory::standing(gateway.clone());

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::manage::{self, Keys};
-use super::{books, check, health, probe, quote, serve, simulate};
+use super::{books, check, health, probe, quote, replay, serve, simulate};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
@@ -40,6 +40,8 @@ enum Verb {
     Plan(quote::Options),
     /// Compare policies on a made-up world in virtual time; with --config, on the configured models and accounts.
     Simulate(simulate::Options),
+    /// Judge other policies by the decision log: what they would have reached, and whether that can be said at all.
+    Replay(replay::Options),
     /// Ask the configured server whether it is ready; for health checks.
     Health,
 }
@@ -57,6 +59,7 @@ pub fn main() -> ExitCode {
         Verb::Probe(options) => probe::probe(config, &options),
         Verb::Plan(options) => quote::plan(config, &options),
         Verb::Simulate(options) => simulate::run(config, &options),
+        Verb::Replay(options) => replay::replay(config, &options),
         Verb::Health => health::health(config),
     }
 }

@@ -14,6 +14,7 @@ mod models;
 mod probe;
 mod quote;
 mod refresh;
+mod replay;
 mod seal;
 mod serve;
 mod simulate;

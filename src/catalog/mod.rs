@@ -16,6 +16,7 @@ mod offer;
 mod opinion;
 mod outcome;
 mod prior;
+mod rollout;
 mod tariff;
 mod vote;
 
@@ -33,5 +34,6 @@ pub use offer::{Contender, Offer, Plan, WorstCase};
 pub use opinion::{Checker, Probe, Verifier};
 pub use outcome::{Ended, SolutionEnded, Spent};
 pub use prior::{Blend, Curve, Gram, Loadings, Prior, SURFACE, TRAITS};
+pub use rollout::{Enforce, Share};
 pub use tariff::{Billed, Prices, Rates, Tariff};
 pub use vote::{Compare, Poll, Scatter, Vote};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
 
-use super::{Capability, Class, Needs, Probe, Service, Tariff, Verifier, Vote};
+use super::{Capability, Class, Enforce, Needs, Probe, Service, Share, Tariff, Verifier, Vote};
 
 /// What closes an unfinished thought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,10 @@ pub struct Route {
     pub worth: Money,
     /// What a second of waiting costs.
     pub second: Money,
+    /// Whether what it decides holds.
+    pub enforce: Enforce,
+    /// The parts of its traffic that go by other routes' rules.
+    pub shares: Vec<Share>,
     /// The share of right answers that pacing steers for, where the operator set that rather than a worth.
     pub success_target: Option<Chance>,
     /// The share of requests that are spread evenly over its models, so that what looks worse goes on being tried; the
@@ -120,6 +124,8 @@ impl Route {
             success_floor: Chance::new(0.8),
             worth: Money(50_000_000),
             second: Money(500_000),
+            enforce: Enforce::On,
+            shares: Vec::new(),
             success_target: None,
             explore: Chance::new(0.0),
             uncapped: Chance::new(0.0),

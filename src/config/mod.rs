@@ -26,6 +26,7 @@ mod opinion;
 mod provider;
 mod reader;
 mod resilience;
+mod rollout;
 mod route;
 mod secret;
 mod server;

@@ -10,6 +10,7 @@ use super::mistake::Wrong;
 use super::nearest::nearest;
 use super::opinion;
 use super::reader::Section;
+use super::rollout;
 
 /// Models by name, as the catalog holds them.
 pub(super) type Models = BTreeMap<Arc<str>, Arc<Model>>;
@@ -17,7 +18,8 @@ pub(super) type Models = BTreeMap<Arc<str>, Arc<Model>>;
 /// All routes; `auto` is always among them.
 pub(super) fn routes(root: &Section<'_>, models: &Models) -> BTreeMap<Arc<str>, Route> {
     let mut routes = BTreeMap::new();
-    for section in root.sections("route") {
+    let sections = root.sections("route");
+    for section in &sections {
         let Some(name) =
             section.need::<String>("name", "write the name that callers use in place of a model's")
         else {
@@ -29,12 +31,13 @@ pub(super) fn routes(root: &Section<'_>, models: &Models) -> BTreeMap<Arc<str>, 
                 Wrong::new(format!("\"{name}\" is a model"), "give the route a name of its own"),
             );
         }
-        let route = route(&section, &name, models);
+        let route = route(section, &name, models);
         if routes.insert(route.name.clone(), route).is_some() {
             section.wrong("name", Wrong::new(format!("a second route \"{name}\""), "give it another name"));
         }
     }
     routes.entry("auto".into()).or_insert_with(|| Route::usual("auto"));
+    rollout::check(&sections, &routes);
     routes
 }
 
@@ -45,6 +48,9 @@ fn route(section: &Section<'_>, name: &str, models: &Models) -> Route {
         success_floor: section.within("success_floor", 0.0..=1.0).map_or(usual.success_floor, Chance::new),
         worth: section.or("worth", usual.worth),
         second: section.or("second", usual.second),
+        success_target: section.within("success_target", 0.01..=0.99).map(Chance::new),
+        enforce: rollout::enforce(section),
+        shares: rollout::shares(section),
         explore: section.within("explore", 0.0..=1.0).map_or(usual.explore, Chance::new),
         uncapped: section.within("uncapped", 0.0..=1.0).map_or(usual.uncapped, Chance::new),
         vote: opinion::vote(section),

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::backend::fleet::{Beginning, Fleet, Party};
-use crate::catalog::{Allowance, Calibration, Catalog, Demand, Market, Model, Plan, Prices, Route, Stakes};
+use crate::catalog::{Calibration, Catalog, Market, Model, Plan, Prices};
 use crate::chat::Request;
 use crate::estimate;
 use crate::idempotency::Ticket;
@@ -18,12 +18,15 @@ use crate::ledger::{
 use crate::metrics::{Metrics, OTHER};
 use crate::plan;
 use crate::tasks::Tasks;
-use crate::tenant::{Access, Tenant};
-use crate::units::{AccountId, Chance, Limit, RequestId, Timestamp, Tokens, mixed};
+use crate::tenant::Tenant;
+use crate::units::{AccountId, Limit, RequestId, Timestamp, Tokens, mixed};
 
+use super::considered::Considered;
 use super::demotions::Demotions;
 use super::flying::Flying;
-use super::learning::{Asked, Grounds, Learning};
+use super::learning::Learning;
+use super::pacing::Pacing;
+use super::rollout::{self, Observed, Rules};
 use super::verifiers::Verifiers;
 use super::{Flight, Refusal, Settings, about, needs, scope, voting};
 
@@ -36,6 +39,7 @@ pub struct Gateway {
     pub(super) parts: Arc<Parts>,
     demotions: Arc<Demotions>,
     verifiers: Arc<Verifiers>,
+    pub(super) pacing: Arc<Pacing>,
     places: Arc<Semaphore>,
 }
 
@@ -65,48 +69,19 @@ impl std::fmt::Debug for Parts {
     }
 }
 
-/// A request with everything that was decided about it before money is asked for.
-pub(super) struct Considered {
-    pub(super) request: Arc<Request>,
-    route: Route,
-    /// Why no vote is held, where the route has one.
-    no_vote: Option<&'static str>,
-    /// What the prior predicts, and what is believed by all that was learned since.
-    prior: Demand,
-    pub(super) demand: Demand,
-    market: Market,
-    pub(super) models: Vec<Arc<Model>>,
-}
-
-impl Considered {
-    /// Asks `what` of the plan on what is left; draws are made from `seed`.
-    pub(super) fn ask<T>(&self, allowance: &Allowance, seed: u64, what: impl FnOnce(&plan::Ask) -> T) -> T {
-        let models: Vec<&Model> = self.models.iter().map(AsRef::as_ref).collect();
-        let (route, nothing) = (&self.route, Chance::new(0.0));
-        let explores = route.explore > nothing || route.uncapped > nothing;
-        what(&plan::Ask {
-            demand: &self.demand,
-            models: &models,
-            route,
-            market: &self.market,
-            allowance,
-            budget: &self.request.budget,
-            needs: &needs::of(&self.request),
-            choices: self.request.choices,
-            streams: self.request.streams,
-            sticky: None,
-            explore: explores.then_some(plan::Explore { seed, floor: route.explore }),
-        })
-    }
-}
-
 impl Gateway {
     /// A gateway of these parts.
     pub fn new(parts: Parts) -> Gateway {
         parts.catalog.models.keys().for_each(|model| parts.metrics.begin_model(model));
         let places = Arc::new(Semaphore::new(parts.settings.flights_max));
         let verifiers = Arc::new(Verifiers::of(&parts.catalog));
-        Gateway { parts: Arc::new(parts), demotions: Arc::default(), verifiers, places }
+        Gateway {
+            parts: Arc::new(parts),
+            demotions: Arc::default(),
+            verifiers,
+            pacing: Arc::default(),
+            places,
+        }
     }
 
     /// All models and routes.
@@ -195,8 +170,11 @@ impl Gateway {
         self.count_choices(&request)?;
         let place = self.place()?;
         let id = RequestId::new();
-        let considered = self.consider(&tenant.access, request)?;
+        let considered = self.consider(tenant, request)?;
         let (plan, reservation) = self.reserve(tenant, id, &considered).await?;
+        let observed = self.observe(tenant, id, &considered);
+        let statement = self.account_statement(&tenant.account);
+        self.pacing.departed(&tenant.account, &statement, plan.best.cost, self.now());
         let (events, reports) = mpsc::channel(self.parts.settings.events_max);
         let (model, reserved) = (plan.best.model.clone(), plan.best.worst.money);
         let choices = considered.request.choices;
@@ -206,8 +184,11 @@ impl Gateway {
             parts: self.parts.clone(),
             demotions: self.demotions.clone(),
             verifiers: self.verifiers.clone(),
-            route: self.route_label(&considered.route.name),
-            policy: considered.route,
+            route: self.route_label(&considered.rules.named),
+            decided_by: considered.rules.policy,
+            policy: considered.rules.route,
+            observed,
+            pacing: self.pacing.clone(),
             models: considered.models,
             account: tenant.account.clone(),
             id,
@@ -244,15 +225,21 @@ impl Gateway {
     }
 
     /// Estimates the demand and looks at the market.
-    pub(super) fn consider(&self, access: &Access, request: Request) -> Result<Considered, Refusal> {
+    pub(super) fn consider(&self, tenant: &Tenant, request: Request) -> Result<Considered, Refusal> {
         let catalog = &self.parts.catalog;
-        let route = scope::route(catalog, access, &request.model)
+        let share = Beginning::of(&request).share();
+        let rules = rollout::rules(catalog, &tenant.access, &request.model, share)
             .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
-        let (route, no_vote) = voting::allowed(route, &request);
+        let (route, no_vote) = voting::allowed(rules.route, &request);
+        let rules = Rules { route, ..rules };
         let models: Vec<Arc<Model>> =
-            catalog.candidates(&route).map(|model| self.demotions.apply(model)).collect();
+            catalog.candidates(&rules.route).map(|model| self.demotions.apply(model)).collect();
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
-        let mut market = Market::default();
+        let mut market = Market {
+            shadow_price: self.pacing.price(&tenant.account),
+            worth_factor: self.pacing.factor(&rules.route),
+            ..Market::default()
+        };
         let needs = needs::of(&request);
         for model in &models {
             let Some(fleet) = self.parts.fleets.get(&model.name) else { continue };
@@ -268,7 +255,7 @@ impl Gateway {
         let prior = estimate::estimate(&request, &prompts, &self.parts.calibration);
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
-        Ok(Considered { request: Arc::new(request), route, no_vote, prior, demand, market, models })
+        Ok(Considered { request: Arc::new(request), rules, no_vote, prior, demand, market, models })
     }
 
     /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
@@ -320,6 +307,15 @@ impl Gateway {
         Ok((plan, reservation))
     }
 
+    /// What would have been decided, where that is only watched. It reserves nothing; that nothing fits changes nothing.
+    fn observe(&self, tenant: &Tenant, id: RequestId, on: &Considered) -> Option<Observed> {
+        let watched = on.rules.watched.as_ref()?;
+        let (ledger, about) = (&self.parts.ledger, about::of(&on.request.extra));
+        let allowance = ledger.allowance(&tenant.account, &about, ledger.now());
+        let factor = self.pacing.factor(watched);
+        on.watched(&allowance, mixed(id.seed()), factor).as_ref().map(Observed::of)
+    }
+
     /// Where no model can be asked because all are left alone, until when that is so; where there was but one, which.
     pub(super) fn explained(&self, refusal: plan::Refusal, models: &[Arc<Model>]) -> Refusal {
         let fleets = models.iter().filter_map(|model| self.parts.fleets.get(&model.name));
@@ -359,21 +355,6 @@ impl Gateway {
         let known = catalog.routes.get_key_value(name).map(|(name, _)| name);
         let known = known.or_else(|| catalog.models.get_key_value(name).map(|(name, _)| name));
         known.cloned().unwrap_or_else(|| OTHER.into())
-    }
-}
-
-impl Considered {
-    /// What the decision rests on, for its story.
-    fn grounds(&self, account: &AccountId) -> Grounds {
-        let (at, budget) = (Timestamp::now(), &self.request.budget);
-        let stakes = Stakes {
-            worth: self.route.worth.as_dollars() * self.market.worth_factor,
-            second: self.route.second.as_dollars(),
-            shadow_price: self.market.shadow_price,
-            preference: budget.preference,
-        };
-        let asked = Asked::of(account, &self.request, at);
-        Grounds::new(account.clone(), at, self.prior.clone(), stakes, asked)
     }
 }
 

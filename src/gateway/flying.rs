@@ -13,8 +13,8 @@ use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Route, Spent};
 use crate::chat::{Finish, Request};
 use crate::execute::{Halt, Job, Meter, Progress, Sampled, Terms, run};
 use crate::idempotency::Ticket;
-use crate::ledger::Reservation;
-use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
+use crate::ledger::{About, Reservation};
+use crate::units::{AccountId, Chance, Money, Priority, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Parts};
 use super::attempts::Attempts;
@@ -23,6 +23,8 @@ use super::cascade::Flown;
 use super::demotions::Demotions;
 use super::learning::{self, Close, Grounds};
 use super::observe::{self, Landed};
+use super::pacing::Pacing;
+use super::rollout::{Observed, Ran};
 use super::together::all;
 use super::verifiers::Verifiers;
 use super::{Receipt, Refusal, Report, Settled};
@@ -48,6 +50,11 @@ pub(super) struct Flying {
     pub(super) market: Market,
     pub(super) plan: Plan,
     pub(super) grounds: Grounds,
+    /// By whose rules it was planned, in a word.
+    pub(super) decided_by: Arc<str>,
+    /// What would have been decided, where that is only watched.
+    pub(super) observed: Option<Observed>,
+    pub(super) pacing: Arc<Pacing>,
     pub(super) arrived: Instant,
     pub(super) deadline: Instant,
 }
@@ -278,6 +285,14 @@ impl Flying {
         }
     }
 
+    /// Lets the prices follow what was spent, and what success counts for what was reached.
+    fn pace(&self, cost: Money, success: Chance) {
+        let ledger = &self.parts.ledger;
+        let statement = ledger.statement(&self.account, &About::default(), ledger.now());
+        self.pacing.settled(&self.account, &statement, self.plan.best.cost, cost);
+        self.pacing.landed(&self.policy, success);
+    }
+
     /// Settles and reports the end.
     async fn land(&self, flown: Flown<'_>, books: Books, reports: mpsc::Sender<Report>) {
         let Flown { offer, landing, progress, spent, tallies } = flown;
@@ -298,6 +313,11 @@ impl Flying {
         }
         observe::landed(self, &Landed { offer, progress: &progress, spent: &spent, outcome: landing.word() });
         self.verify(offer, &spent);
+        self.pace(cost, offer.success);
+        if let Some(observed) = &self.observed {
+            let ran = Ran { model: &offer.model, spent: &spent, cost };
+            observed.landed(&self.parts.metrics, self.id, &self.route, &ran);
+        }
         let (ended, error) = (landing.word(), landing.error());
         let close = Close {
             offer,

@@ -23,7 +23,7 @@ impl Gateway {
     /// As `admit`'s, where that would refuse before it reserves.
     pub async fn quote(&self, tenant: &Tenant, request: Request) -> Result<Quoted, Refusal> {
         self.count_choices(&request)?;
-        let on = self.consider(&tenant.access, request)?;
+        let on = self.consider(tenant, request)?;
         let (ledger, about) = (&self.parts.ledger, about::of(&on.request.extra));
         let left = || ledger.allowance(&tenant.account, &about, ledger.now());
         let quote = |allowance: &Allowance| on.ask(allowance, 0, plan::quote);

@@ -1,5 +1,7 @@
 //! What a key may name: the catalog as its scopes leave it. Every way in asks here, so none can forget to.
 
+use std::sync::Arc;
+
 use crate::catalog::{Catalog, Route};
 use crate::tenant::Access;
 
@@ -25,6 +27,15 @@ pub(super) fn catalog(catalog: &Catalog, access: &Access) -> Catalog {
         models: models.map(|(name, model)| (name.clone(), model.clone())).collect(),
         routes: routes.map(|route| (route.name.clone(), route)).collect(),
     }
+}
+
+/// The models of one route that another one, which takes over a share of its traffic, may choose; its own where the other
+/// has none of them.
+pub(super) fn shared(catalog: &Catalog, from: &Route, by: &Route) -> Vec<Arc<str>> {
+    let may = |model: &&Arc<str>| by.models.is_empty() || by.models.contains(*model);
+    let common: Vec<Arc<str>> =
+        catalog.candidates(from).map(|model| &model.name).filter(may).cloned().collect();
+    if common.is_empty() { from.models.clone() } else { common }
 }
 
 fn narrowed(catalog: &Catalog, access: &Access, route: Route) -> Option<Route> {

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Catalog, Model, Prices, Rates, Tariff};
+use crate::gateway::Standing;
 use crate::ledger::Line;
 use crate::units::{Money, Unit};
 
@@ -108,7 +109,20 @@ pub(super) async fn allowance(
 ) -> Result<Response, Problem> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let statement = service.gateway.statement(&tenant).await;
-    Ok(page(&json!({ "limits": statement.iter().map(limit).collect::<Vec<_>>() })))
+    let lines = statement.iter().map(|line| {
+        let mut shown = limit(line);
+        if let Some(standing) = service.gateway.standing(&tenant.account, line) {
+            shown["pace"] = pace(standing);
+        }
+        shown
+    });
+    Ok(page(&json!({ "limits": lines.collect::<Vec<_>>() })))
+}
+
+/// How a budget stands to its pace: what a dollar of it counts now, what is spent of it and what may be for it to last.
+fn pace(standing: Standing) -> Value {
+    let Standing { price, rate, target } = standing;
+    json!({ "shadow_price": price, "usd_per_hour": rate * 3_600.0, "target_usd_per_hour": target * 3_600.0 })
 }
 
 /// How one limit stands.

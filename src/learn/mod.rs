@@ -19,6 +19,7 @@ mod matrix;
 mod memory;
 mod model;
 mod pace;
+pub mod replay;
 mod settings;
 mod state;
 #[cfg(test)]

@@ -13,7 +13,7 @@ use prometheus::{Encoder, Registry, TextEncoder};
 
 use maker::Maker;
 
-pub use series::{Backends, Learned, LedgerSeries, Money, Requests, Thinking};
+pub use series::{Backends, Learned, LedgerSeries, Money, Requests, Rollout, Thinking};
 pub use votes::Votes;
 
 /// The label of what is not known by name.
@@ -37,6 +37,8 @@ pub struct Metrics {
     pub learning: Learned,
     /// What votes, cascades and second opinions come to.
     pub votes: Votes,
+    /// What is watched before it is switched on, and what money counts for.
+    pub rollout: Rollout,
 }
 
 /// A series could not be registered: its name is taken or malformed.
@@ -55,8 +57,8 @@ impl Metrics {
         let requests = Requests::new(&make)?;
         let (thinking, money) = (Thinking::new(&make)?, Money::new(&make)?);
         let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
-        let (learning, votes) = (Learned::new(&make)?, Votes::new(&make)?);
-        Ok(Metrics { requests, thinking, money, backends, ledger, learning, votes, registry })
+        let (learning, votes, rollout) = (Learned::new(&make)?, Votes::new(&make)?, Rollout::new(&make)?);
+        Ok(Metrics { requests, thinking, money, backends, ledger, learning, votes, rollout, registry })
     }
 
     /// All series in Prometheus' text format 0.0.4.

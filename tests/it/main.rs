@@ -36,6 +36,7 @@ mod recorded;
 mod replicas;
 mod reserving;
 mod resilience;
+mod rollout;
 mod sdk;
 mod strangers;
 mod streams;

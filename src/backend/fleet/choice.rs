@@ -47,6 +47,12 @@ impl Beginning {
         Beginning { hash: u64::from_le_bytes(first), signed_at: signed.map(|signed| signed.maker.origin) }
     }
 
+    /// A number from 0 to below 1 that a conversation keeps from turn to turn, as good as drawn.
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
+    pub fn share(&self) -> f64 {
+        (mixed(self.hash) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// A request that continues nothing: any target is as good as another.
     pub fn anywhere(seed: u64) -> Beginning {
         Beginning { hash: mixed(seed), signed_at: None }

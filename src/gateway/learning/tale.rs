@@ -87,7 +87,7 @@ impl Flying {
             id: self.id,
             at: grounds.at,
             route: self.route.clone(),
-            policy: plan::POLICY.into(),
+            policy: format!("{}/{}", self.decided_by, plan::POLICY).into(),
             class: grounds.prior.class,
             difficulty: grounds.prior.difficulty,
             confidence: grounds.prior.confidence,

@@ -326,5 +326,8 @@ pub(crate) fn auto() -> Route {
 fn catalog(served: &[Served], routes: Vec<Route>) -> Catalog {
     let models: BTreeMap<_, _> =
         served.iter().map(|Served { model, .. }| (model.name.clone(), Arc::new(model.clone()))).collect();
-    Catalog { models, routes: std::iter::once(auto()).chain(routes).map(|route| (route.name.clone(), route)).collect() }
+    Catalog {
+        models,
+        routes: std::iter::once(auto()).chain(routes).map(|route| (route.name.clone(), route)).collect(),
+    }
 }

@@ -1,0 +1,73 @@
+//! Reports for people, and for programs.
+
+use serde_json::json;
+
+use crate::learn::replay::{Interval, Report};
+
+/// One line for each policy under the numbers of the logged one.
+pub(super) fn text(reports: &[(String, Report)], unread: usize) -> String {
+    let mut lines = Vec::new();
+    if let Some((_, first)) = reports.first() {
+        lines.push(format!(
+            "{} requests, {} of them judged; what was chosen reached {} right, at ${} and {} s a request",
+            first.requests,
+            first.judged,
+            percent(first.success.logged),
+            dollars(first.cost.logged.mean),
+            seconds(first.seconds.logged.mean),
+        ));
+    }
+    if unread > 0 {
+        lines.push(format!("{unread} lines were not understood and are left out"));
+    }
+    lines.push(String::new());
+    let head =
+        ["policy", "right", "USD each", "s each", "gain USD", "agrees", "conclusion"].map(str::to_owned);
+    let rows: Vec<[String; 7]> = std::iter::once(head).chain(reports.iter().map(row)).collect();
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 7] = std::array::from_fn(width);
+    lines.extend(rows.iter().map(|row| {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    }));
+    lines.join("\n")
+}
+
+fn row((name, report): &(String, Report)) -> [String; 7] {
+    let words = report.conclusion.words().to_owned();
+    let agrees = format!("{:.0}", report.value.effective);
+    if !report.conclusion.is_one() {
+        let dash = || "-".to_owned();
+        return [name.clone(), dash(), dash(), dash(), dash(), agrees, words];
+    }
+    let gain = report.value.gain;
+    [
+        name.clone(),
+        percent(report.success.robust),
+        dollars(report.cost.robust.mean),
+        seconds(report.seconds.robust.mean),
+        format!("{} ({} to {})", dollars(gain.mean), dollars(gain.low), dollars(gain.high)),
+        agrees,
+        words,
+    ]
+}
+
+/// The same as one JSON object.
+pub(super) fn json(reports: &[(String, Report)], unread: usize) -> String {
+    let reports: Vec<_> =
+        reports.iter().map(|(name, report)| json!({ "policy": name, "report": report })).collect();
+    json!({ "unread_lines": unread, "policies": reports }).to_string()
+}
+
+fn percent(interval: Interval) -> String {
+    format!("{:.1} % ({:.1} to {:.1})", interval.mean * 1e2, interval.low * 1e2, interval.high * 1e2)
+}
+
+fn dollars(amount: f64) -> String {
+    format!("{amount:.6}")
+}
+
+fn seconds(amount: f64) -> String {
+    format!("{amount:.2}")
+}

@@ -1,0 +1,72 @@
+//! `enforce` and `shares` of a route: how its decisions are brought in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::catalog::{Enforce, Route, Share};
+use crate::units::Chance;
+
+use super::mistake::Wrong;
+use super::nearest::nearest;
+use super::reader::Section;
+
+/// As they are written.
+const ENFORCE: [(&str, Enforce); 3] =
+    [("on", Enforce::On), ("observe", Enforce::Observe), ("off", Enforce::Off)];
+
+/// Whether what the route decides holds.
+pub(super) fn enforce(route: &Section<'_>) -> Enforce {
+    route.word("enforce", &ENFORCE).unwrap_or_default()
+}
+
+/// The parts of its traffic that go by other routes' rules, whose names are looked at by [`check`].
+pub(super) fn shares(route: &Section<'_>) -> Vec<Share> {
+    let mut shares: Vec<Share> = Vec::new();
+    for section in route.sections("shares") {
+        let remedy = "write the name of the route whose rules are to be tried";
+        let Some(name) = section.need::<String>("route", remedy) else { continue };
+        let Some(share) = section.within("share", 0.0..=1.0) else {
+            section.wrong("share", Wrong::new("missing", "write a share of the traffic, like 0.05"));
+            continue;
+        };
+        shares.push(Share { route: name.into(), share: Chance::new(share) });
+    }
+    if shares.iter().map(|share| share.share.get()).sum::<f64>() > 1.0 + 1e-9 {
+        route.wrong("shares", Wrong::new("more than the whole", "let the shares sum up to 1 at most"));
+    }
+    shares
+}
+
+/// Every share must name another route, and one that shares nothing on: there is no way round in a circle then.
+pub(super) fn check(sections: &[Section<'_>], routes: &BTreeMap<Arc<str>, Route>) {
+    for section in sections {
+        let Some(name) = section.get::<String>("name") else { continue };
+        let Some(route) = routes.get(name.as_str()) else { continue };
+        for share in &route.shares {
+            if let Some(wrong) = wrong(route, share, routes) {
+                section.wrong("shares", wrong);
+            }
+        }
+    }
+}
+
+fn wrong(route: &Route, share: &Share, routes: &BTreeMap<Arc<str>, Route>) -> Option<Wrong> {
+    let name = &share.route;
+    match routes.get(name) {
+        None => {
+            let remedy = match nearest(name, routes.keys().map(AsRef::as_ref)) {
+                Some(known) => format!("did you mean \"{known}\"?"),
+                None => "declare it as a [[route]]".to_owned(),
+            };
+            Some(Wrong::new(format!("no route \"{name}\""), remedy))
+        }
+        Some(_) if *name == route.name => {
+            Some(Wrong::new(format!("\"{name}\" is the route itself"), "name another one"))
+        }
+        Some(other) if !other.shares.is_empty() => {
+            let remedy = "name one that has no shares of its own";
+            Some(Wrong::new(format!("\"{name}\" shares its own traffic"), remedy))
+        }
+        Some(_) => None,
+    }
+}

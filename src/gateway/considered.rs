@@ -1,0 +1,91 @@
+//! A request with all that is known of it before money is asked for, and what is asked of the plan.
+
+use std::sync::Arc;
+
+use crate::catalog::{Allowance, Demand, Market, Model, Offer, Route, Stakes};
+use crate::chat::Request;
+use crate::plan;
+use crate::units::{AccountId, Chance, Timestamp};
+
+use super::learning::{Asked, Grounds};
+use super::needs;
+use super::rollout::Rules;
+
+/// What was considered about a request.
+pub(super) struct Considered {
+    pub(super) request: Arc<Request>,
+    /// By whose rules it is decided.
+    pub(super) rules: Rules,
+    /// Why no vote is held, where the route has one.
+    pub(super) no_vote: Option<&'static str>,
+    /// What the prior predicts.
+    pub(super) prior: Demand,
+    /// What is believed by all that was learned since.
+    pub(super) demand: Demand,
+    pub(super) market: Market,
+    pub(super) models: Vec<Arc<Model>>,
+}
+
+impl Considered {
+    /// Asks `what` of the plan on what is left; draws are made from `seed`.
+    pub(super) fn ask<T>(&self, allowance: &Allowance, seed: u64, what: impl FnOnce(&plan::Ask) -> T) -> T {
+        let chosen = self.rules.choose(&self.models, |model| self.is_able(model));
+        self.ask_by(&self.rules.route, (&chosen, &self.market), allowance, seed, what)
+    }
+
+    /// What the rules that are only watched would choose, where there are any and something fits. Success counts
+    /// `factor` times what they say.
+    pub(super) fn watched(&self, allowance: &Allowance, seed: u64, factor: f64) -> Option<Offer> {
+        let watched = self.rules.watched.as_ref()?;
+        let market = Market { worth_factor: factor, ..self.market.clone() };
+        let plan = self.ask_by(watched, (&self.models, &market), allowance, seed, plan::plan);
+        plan.ok().map(|plan| plan.best)
+    }
+
+    fn ask_by<T>(
+        &self,
+        route: &Route,
+        (models, market): (&[Arc<Model>], &Market),
+        allowance: &Allowance,
+        seed: u64,
+        what: impl FnOnce(&plan::Ask) -> T,
+    ) -> T {
+        let models: Vec<&Model> = models.iter().map(AsRef::as_ref).collect();
+        let nothing = Chance::new(0.0);
+        let explores = route.explore > nothing || route.uncapped > nothing;
+        what(&plan::Ask {
+            demand: &self.demand,
+            models: &models,
+            route,
+            market,
+            allowance,
+            budget: &self.request.budget,
+            needs: &needs::of(&self.request),
+            choices: self.request.choices,
+            streams: self.request.streams,
+            sticky: None,
+            explore: explores.then_some(plan::Explore { seed, floor: route.explore }),
+        })
+    }
+
+    /// True where a model could be asked now.
+    fn is_able(&self, model: &Model) -> bool {
+        let needs = needs::of(&self.request);
+        model.services.contains(&needs.service)
+            && needs.capabilities.iter().all(|need| model.can(*need))
+            && self.market.conditions(&model.name).healthy
+    }
+
+    /// What the decision rests on, for its story.
+    pub(super) fn grounds(&self, account: &AccountId) -> Grounds {
+        let (at, budget, route) = (Timestamp::now(), &self.request.budget, &self.rules.route);
+        let stakes = Stakes {
+            worth: route.worth.as_dollars() * self.market.worth_factor,
+            second: route.second.as_dollars(),
+            shadow_price: self.market.shadow_price,
+            preference: budget.preference,
+        };
+        let asked = Asked::of(account, &self.request, at);
+        Grounds::new(account.clone(), at, self.prior.clone(), stakes, asked)
+    }
+}

@@ -1,0 +1,61 @@
+//! The decision log's lines, put together request by request.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::{Decision, Outcome, Source, Verdict};
+use crate::history::Line;
+use crate::units::RequestId;
+
+/// One logged request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Logged {
+    /// What was decided.
+    pub decision: Decision,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What was said of the answer, by source.
+    pub verdicts: BTreeMap<Source, Verdict>,
+}
+
+impl Logged {
+    /// How right its answer was, 0 to 1: the mean of all that was said, each word by its weight. Nothing where nobody
+    /// said anything.
+    pub fn success(&self) -> Option<f64> {
+        let weight: f64 = self.verdicts.values().map(|verdict| verdict.weight).sum();
+        let sum: f64 = self.verdicts.values().map(|verdict| verdict.weight * verdict.success.get()).sum();
+        (weight > 0.0).then(|| sum / weight)
+    }
+}
+
+/// Collects lines in any order.
+#[derive(Debug, Clone, Default)]
+pub struct Gathered {
+    requests: BTreeMap<RequestId, (Decision, Outcome)>,
+    verdicts: BTreeMap<RequestId, BTreeMap<Source, Verdict>>,
+}
+
+impl Gathered {
+    /// Takes in one line. What is said later of an answer by the same source takes the place of what was said before.
+    pub fn push(&mut self, line: Line) {
+        match line {
+            Line::Decision { decision, outcome, .. } => {
+                self.requests.insert(decision.id, (*decision, *outcome));
+            }
+            Line::Verdict { verdict, .. } => {
+                let said = self.verdicts.entry(verdict.id).or_default();
+                if said.get(&verdict.source).is_none_or(|before| before.at <= verdict.at) {
+                    said.insert(verdict.source, verdict);
+                }
+            }
+        }
+    }
+
+    /// The requests in the order of their ids, which is that of their arrival.
+    pub fn finish(mut self) -> Vec<Logged> {
+        let logged = self.requests.into_iter().map(|(id, (decision, outcome))| {
+            let verdicts = self.verdicts.remove(&id).unwrap_or_default();
+            Logged { decision, outcome, verdicts }
+        });
+        logged.collect()
+    }
+}
