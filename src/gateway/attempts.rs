@@ -17,7 +17,8 @@ use crate::execute::Progress;
 
 use super::Report;
 use super::books::Books;
-use super::flying::{Flying, Landing};
+use super::flying::Flying;
+use super::landing::Landing;
 use super::voting;
 
 /// What stands for the target where there was no place on any.

@@ -10,7 +10,8 @@ use crate::units::Chance;
 use super::attempts::Attempts;
 use super::books::Books;
 use super::choosing::Chosen;
-use super::flying::{Flying, Landing, taken};
+use super::flying::{Flying, taken};
+use super::landing::Landing;
 use super::voting::account;
 use super::{Report, Tally};
 

@@ -7,27 +7,26 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::backend::Failure;
 use crate::backend::fleet::{Beginning, Party, Seat};
-use crate::catalog::{Class, Demand, Market, Model, Offer, Plan, Route, Spent};
-use crate::chat::{Finish, Request};
-use crate::execute::{Halt, Job, Meter, Progress, Sampled, Terms, run};
+use crate::catalog::{Demand, Market, Model, Offer, Plan, Route, Spent};
+use crate::chat::Request;
+use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
 use crate::idempotency::Ticket;
-use crate::ledger::{About, Reservation};
-use crate::units::{AccountId, Chance, Money, Priority, RequestId, Tokens};
+use crate::ledger::Reservation;
+use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Parts};
 use super::attempts::Attempts;
-use super::books::{Books, detail};
-use super::cascade::Flown;
+use super::books::Books;
 use super::demotions::Demotions;
-use super::learning::{self, Close, Grounds};
-use super::observe::{self, Landed};
+use super::landing::Landing;
+use super::learning::{self, Grounds};
+use super::observe::{self};
 use super::pacing::Pacing;
-use super::rollout::{Observed, Ran};
+use super::rollout::Observed;
 use super::together::all;
 use super::verifiers::Verifiers;
-use super::{Receipt, Refusal, Report, Settled};
+use super::{Refusal, Report};
 
 /// An admitted request with all that was decided about it.
 pub(super) struct Flying {
@@ -57,37 +56,6 @@ pub(super) struct Flying {
     pub(super) pacing: Arc<Pacing>,
     pub(super) arrived: Instant,
     pub(super) deadline: Instant,
-}
-
-/// How the run of one offer ended.
-pub(super) enum Landing {
-    /// Every choice came to its end.
-    Finished(Vec<Finish>),
-    /// Every choice was made, perhaps several times, and none was shown yet.
-    Sampled(Vec<Sampled>),
-    /// The backend failed.
-    Failed(Failure),
-    /// The caller is gone.
-    HungUp,
-}
-
-impl Landing {
-    /// The word in metrics and the journal.
-    fn word(&self) -> &'static str {
-        match self {
-            Landing::Finished(_) | Landing::Sampled(_) => "finished",
-            Landing::Failed(_) => "failed",
-            Landing::HungUp => "hung_up",
-        }
-    }
-
-    /// What failed, in one word.
-    fn error(&self) -> Option<&'static str> {
-        match self {
-            Landing::Failed(failure) => Some(failure.code.unwrap_or(failure.fault.word())),
-            Landing::Finished(_) | Landing::Sampled(_) | Landing::HungUp => None,
-        }
-    }
 }
 
 impl Flying {
@@ -128,7 +96,7 @@ impl Flying {
     }
 
     /// Nothing was sent: everything is given back.
-    async fn stay(&self, books: Books, refusal: Option<Refusal>, reports: &mpsc::Sender<Report>) {
+    pub(super) async fn stay(&self, books: Books, refusal: Option<Refusal>, reports: &mpsc::Sender<Report>) {
         books.void();
         let Some(refusal) = refusal else { return observe::request(self, "none", "hung_up") };
         observe::request(self, "none", "refused");
@@ -225,7 +193,7 @@ impl Flying {
         (0..self.request.choices * offer.samples.max(1)).map(choice).collect()
     }
 
-    fn model(&self, offer: &Offer) -> Option<&Model> {
+    pub(super) fn model(&self, offer: &Offer) -> Option<&Model> {
         self.parts.catalog.models.get(&offer.model).map(AsRef::as_ref)
     }
 
@@ -237,131 +205,6 @@ impl Flying {
     pub(super) fn cost(&self, offer: &Offer, spent: &[Spent]) -> Money {
         let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else { return Money::ZERO };
         spent.iter().map(|spent| spent.cost(&tariff)).sum()
-    }
-
-    /// What decided; after failures, that too.
-    fn why(&self, offer: &Offer, attempts: u32) -> String {
-        let (planned, best) = (&self.plan.why, &self.plan.best.model);
-        let escalated = |from: &&Offer| from.escalate.as_deref() == Some(offer);
-        let mut offers = std::iter::once(&self.plan.best).chain(&self.plan.fallbacks);
-        match attempts {
-            _ if let Some(from) = offers.find(escalated) => {
-                format!("{planned}; {} was in doubt, so {} was asked", from.model, offer.model)
-            }
-            _ if offer.model != *best => {
-                format!("{best} failed and {} took over; planned was: {planned}", offer.model)
-            }
-            0 => planned.clone(),
-            failed => format!("{planned}; {failed} failed before"),
-        }
-    }
-
-    /// Believes a native budget only as long as it holds.
-    fn verify(&self, offer: &Offer, spent: &[Spent]) {
-        self.look_for_thoughts(offer, spent);
-        if offer.class != Class::Native || spent.iter().all(|spent| !spent.overran) {
-            return;
-        }
-        let used = spent.iter().map(|spent| spent.thinking).max();
-        self.parts.metrics.thinking.overran.with_label_values(&[&*offer.model]).inc();
-        if let Some(class) = self.model(offer).and_then(|model| self.demotions.demote(model)) {
-            self.parts.metrics.thinking.demotions.with_label_values(&[&*offer.model]).inc();
-            tracing::warn!(
-                request = %self.id, model = %offer.model, budget = %offer.thinking, used = ?used, now = class.word(),
-                "demoted: the provider's thinking budget did not hold"
-            );
-        }
-    }
-
-    /// A model that thinks, though nobody said so, is planned for as one that does.
-    fn look_for_thoughts(&self, offer: &Offer, spent: &[Spent]) {
-        let used = spent.iter().map(Spent::thought).max().unwrap_or_default();
-        let Some(model) = self.model(offer).filter(|_| used > Tokens::ZERO) else { return };
-        if let Some(room) = self.demotions.discover(model, used) {
-            tracing::warn!(
-                request = %self.id, model = %offer.model, %used, %room,
-                "it thinks, though nothing says so: say its kind and thinking_max, or run `stint probe`"
-            );
-        }
-    }
-
-    /// Lets the prices follow what was spent, and what success counts for what was reached.
-    fn pace(&self, cost: Money, success: Chance) {
-        let ledger = &self.parts.ledger;
-        let statement = ledger.statement(&self.account, &About::default(), ledger.now());
-        self.pacing.settled(&self.account, &statement, self.plan.best.cost, cost);
-        self.pacing.landed(&self.policy, success);
-    }
-
-    /// Settles and reports the end.
-    async fn land(&self, flown: Flown<'_>, books: Books, reports: mpsc::Sender<Report>) {
-        let Flown { offer, landing, progress, spent, tallies } = flown;
-        if !books.departed() {
-            let refusal = match landing {
-                Landing::Failed(failure) => Some(Refusal::Failed(failure)),
-                Landing::HungUp | Landing::Finished(_) | Landing::Sampled(_) => None,
-            };
-            return self.stay(books, refusal, &reports).await;
-        }
-        let (attempts, given_up, reserved) = (books.attempts(), books.given_up(), books.reserved());
-        let detail = detail(&spent, landing.word());
-        let cost = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings).await;
-        let used_nothing = cost == Money::ZERO && spent.iter().all(|spent| spent.thought() == Tokens::ZERO);
-        match (&self.ticket, &landing) {
-            (Some(ticket), Landing::Failed(_) | Landing::HungUp) if used_nothing => ticket.cost_nothing(),
-            _ => {}
-        }
-        observe::landed(self, &Landed { offer, progress: &progress, spent: &spent, outcome: landing.word() });
-        self.verify(offer, &spent);
-        self.pace(cost, offer.success);
-        if let Some(observed) = &self.observed {
-            let ran = Ran { model: &offer.model, spent: &spent, cost };
-            observed.landed(&self.parts.metrics, self.id, &self.route, &ran);
-        }
-        let (ended, error) = (landing.word(), landing.error());
-        let close = Close {
-            offer,
-            progress: &progress,
-            spent: &spent,
-            ended,
-            error,
-            cost,
-            reserved,
-            attempts,
-            given_up,
-        };
-        let story = self.story(&close);
-        self.parts.learning.landed(&story, self.grounds.asked);
-        let report = match landing {
-            Landing::HungUp | Landing::Sampled(_) => return,
-            Landing::Failed(failure) => {
-                tracing::warn!(request = %self.id, model = %offer.model, fault = failure.fault.word(), %failure, "failed");
-                Report::Failed(Refusal::Failed(failure))
-            }
-            Landing::Finished(finishes) => {
-                let mut tallies = tallies.into_iter();
-                let settled =
-                    |(finish, spent): (Finish, Spent)| Settled { finish, spent, tally: tallies.next() };
-                let choices = finishes.into_iter().zip(spent).map(settled);
-                Report::Done(Box::new(Receipt {
-                    id: self.id,
-                    model: offer.model.clone(),
-                    class: offer.class,
-                    thinking: offer.thinking,
-                    solution: offer.solution,
-                    choices: choices.collect(),
-                    cost,
-                    reserved,
-                    attempts,
-                    given_up,
-                    why: self.why(offer, attempts),
-                }))
-            }
-        };
-        let _ = reports.send(report).await;
-        for (source, success, weight) in learning::of_form(&self.request, &progress) {
-            self.parts.learning.judge(&story, source, success, weight);
-        }
     }
 }
 

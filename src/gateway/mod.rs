@@ -15,6 +15,7 @@ mod embedding;
 mod flight;
 mod flying;
 mod judge;
+mod landing;
 mod learning;
 mod needs;
 mod observe;

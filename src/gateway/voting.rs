@@ -12,8 +12,9 @@ use crate::execute::{Halt, Meter, Panel, Progress, samples};
 
 use super::Report;
 use super::books::Books;
-use super::flying::{Flying, Landing};
+use super::flying::Flying;
 use super::judge::question;
+use super::landing::Landing;
 
 /// The route as it may serve the request, and why there is no vote where it has one: answers that are always the same, or
 /// that are not compared, are made once.

@@ -98,7 +98,6 @@ impl Book {
     ///
     /// # Errors
     /// The first state that was left out: see [`State::check`].
-    #[expect(clippy::needless_pass_by_value, reason = "they are taken in: nobody has another use for them")]
     pub fn with_others(&mut self, others: Vec<State>) -> Result<(), StateError> {
         let (mut sound, mut checked) = (Vec::new(), Ok(()));
         for state in others {

@@ -105,8 +105,13 @@ impl Pace {
     pub fn settle(&mut self, expected: Money, spent: Money, settings: &PaceSettings) {
         let keep = if self.cost > 0.0 { settings.average } else { 0.0 };
         self.cost = keep * self.cost + (1.0 - keep) * spent.as_dollars();
-        let more = spent.as_dollars() - expected.as_dollars();
-        self.shift(more / self.fair.max(f64::MIN_POSITIVE), 0.0, settings);
+        let more = (spent.as_dollars() - expected.as_dollars()) / self.fair.max(f64::MIN_POSITIVE);
+        self.debt = (self.debt + more).clamp(*DEBT.start(), *DEBT.end());
+        // As far as the price would have moved for what it cost, had that been known: both moves are bounded, so that what
+        // costs far more than its share is not let off for costing less than was expected.
+        let moved =
+            |cost: Money| self.bounded(cost.as_dollars() / self.fair.max(f64::MIN_POSITIVE) - 1.0, settings);
+        self.move_by(moved(spent) - moved(expected), settings);
     }
 
     /// What a dollar counts now, in dollars; its face at least.
@@ -126,8 +131,16 @@ impl Pace {
 
     fn shift(&mut self, excess: f64, payment: f64, settings: &PaceSettings) {
         self.debt = (self.debt + excess).clamp(*DEBT.start(), *DEBT.end());
+        self.move_by(self.bounded(excess + payment, settings), settings);
+    }
+
+    /// By how much one request moves ln price.
+    fn bounded(&self, excess: f64, settings: &PaceSettings) -> f64 {
         let step = settings.step.max(EARLY / (EARLY + self.arrivals.count));
-        let shift = (step * (excess + payment)).clamp(-MOVE_MAX, MOVE_MAX);
+        (step * excess).clamp(-MOVE_MAX, MOVE_MAX)
+    }
+
+    fn move_by(&mut self, shift: f64, settings: &PaceSettings) {
         self.exponent = (self.exponent + shift).clamp(0.0, settings.price_max.max(1.0).ln());
     }
 }

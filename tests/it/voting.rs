@@ -22,6 +22,15 @@ fn plain(name: &str, class: Class) -> Model {
     Model { tariff: Some(Tariff::plain(Prices { input: price, output: price })), ..model(name, class) }
 }
 
+/// How much dearer a dear model is.
+const DEAR: u64 = 100;
+
+fn dear(name: &str) -> Model {
+    let price = Price { per_million_tokens: Money(DEAR * 1_000_000) };
+    let tariff = Tariff::plain(Prices { input: price, output: price });
+    Model { tariff: Some(tariff), ..model(name, Class::Inline) }
+}
+
 /// A route on which answers are worth so much that as many are made as it takes.
 fn route(compare: Compare) -> Route {
     let scatter = Scatter { alike: Chance::new(0.0), ..compare.usual() };
@@ -306,20 +315,22 @@ async fn a_probe_is_bought_where_it_may_change_the_plan_and_is_paid() {
     for (more, asked) in [(json!({}), 3), (json!({ "budget": { "thinking_tokens": 9 } }), 0)] {
         let script = says(&["42"]);
         let small = Arc::new(Scripted::always(Play::new().answers("42")).reading(Tokens(PROMPT)));
-        let models =
-            vec![(plain("m", Class::Inline), script.clone()), (plain("p", Class::Inline), small.clone())];
+        let models = vec![(dear("m"), script.clone()), (plain("p", Class::Inline), small.clone())];
         let (drafts, tokens) = (3, Tokens(16));
         let probe = Some(Probe { model: "p".into(), drafts, thinking: Tokens::ZERO, tokens });
-        let route = Route { probe, vote: None, ..route(Compare::Number) };
+        // So much is a right answer worth that whether to think at all is open.
+        let worth = Money(130_000);
+        let route = Route { probe, worth, vote: None, ..route(Compare::Number) };
         let world = World::routed(models, vec![tenant("key", 1_000_000_000)], vec![route]).await;
         let answer = world.ask("sk-key", &question(&more)).await.good();
         assert_eq!((content(&answer), small.records().len()), ("42", asked), "{answer}");
         world.settled().await;
         let draft = PROMPT + 3 + 1 + 1;
         let probed = u64::try_from(asked).unwrap() * draft;
-        assert_eq!(world.account("key").spent.money, Money(whole(1) + probed), "{answer}");
+        let cost = Money(DEAR * whole(1) + probed);
+        assert_eq!(world.account("key").spent.money, cost, "{answer}");
         assert_eq!(answer["budget"]["other"], json!({ "attempts": 0, "tokens": probed }));
-        assert_eq!(answer["budget"]["cost_usd"], Money(whole(1) + probed).to_string());
+        assert_eq!(answer["budget"]["cost_usd"], cost.to_string());
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn replay(config: Option<&Path>, options: &Options) -> ExitCode {
 }
 
 fn judged(config: Option<&Path>, options: &Options) -> Result<String, Box<dyn std::error::Error>> {
-    let settings = config::load_locally(config, &|name| std::env::var(name).ok())?;
+    let settings = config::load_locally(config, &config::environment)?;
     let policies = policies(&settings.catalog.routes, &options.policies)?;
     let log = read::read(&options.logs)?;
     let of_route = |name: &str| options.route.as_deref().is_none_or(|wanted| wanted == name);

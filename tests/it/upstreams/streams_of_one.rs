@@ -192,7 +192,8 @@ async fn streams_that_run_when_the_upstream_says_goodbye_end_well() {
         assert!(answer.chunks().done, "{}", answer.text);
     }
     assert!(process.ask("", &question(true)).await.chunks().done);
-    assert_eq!(upstream.connections(), 2);
+    // Those that had not set out yet may each open one of their own.
+    assert!(upstream.connections() >= 2);
     assert_eq!(upstream.log().len(), 22, "nothing was asked twice");
 }
 
