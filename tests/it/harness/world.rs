@@ -97,6 +97,9 @@ impl Served {
     }
 }
 
+/// Where stories are kept, and how is learned from them.
+type Learns = (Arc<dyn Stories>, LearnSettings);
+
 /// The gateway and what stands around it.
 pub(crate) struct World {
     pub(crate) base: String,
@@ -185,7 +188,7 @@ impl World {
         served: Vec<Served>,
         callers: Vec<Caller>,
         remembered: idempotency::Settings,
-        (routes, learns): (Vec<Route>, Option<(Arc<dyn Stories>, LearnSettings)>),
+        (routes, learns): (Vec<Route>, Option<Learns>),
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
