@@ -173,8 +173,8 @@ impl Gateway {
         let considered = self.consider(tenant, request)?;
         let (plan, reservation) = self.reserve(tenant, id, &considered).await?;
         let observed = self.observe(tenant, id, &considered);
-        let statement = self.account_statement(&tenant.account);
-        self.pacing.departed(&tenant.account, &statement, plan.best.cost, self.now());
+        let (expected, now) = (plan.best.cost, self.now());
+        self.pacing.departed(&tenant.account, &considered.paced, expected, now);
         let (events, reports) = mpsc::channel(self.parts.settings.events_max);
         let (model, reserved) = (plan.best.model.clone(), plan.best.worst.money);
         let choices = considered.request.choices;
@@ -189,6 +189,8 @@ impl Gateway {
             policy: considered.rules.route,
             observed,
             pacing: self.pacing.clone(),
+            paced: considered.paced,
+            expected,
             models: considered.models,
             account: tenant.account.clone(),
             id,
@@ -227,7 +229,8 @@ impl Gateway {
     /// Estimates the demand and looks at the market.
     pub(super) fn consider(&self, tenant: &Tenant, request: Request) -> Result<Considered, Refusal> {
         let catalog = &self.parts.catalog;
-        let share = Beginning::of(&request).share();
+        let user = request.extra.get("user").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let share = Beginning::of(&request).share(&format!("{} {user}", tenant.account.as_str()));
         let rules = rollout::rules(catalog, &tenant.access, &request.model, share)
             .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
         let (route, no_vote) = voting::allowed(rules.route, &request);
@@ -235,8 +238,9 @@ impl Gateway {
         let models: Vec<Arc<Model>> =
             catalog.candidates(&rules.route).map(|model| self.demotions.apply(model)).collect();
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
+        let paced = Pacing::paced(self.account_statement(&tenant.account));
         let mut market = Market {
-            shadow_price: self.pacing.price(&tenant.account),
+            shadow_price: self.pacing.price(&tenant.account, &paced),
             worth_factor: self.pacing.factor(&rules.route),
             ..Market::default()
         };
@@ -255,7 +259,7 @@ impl Gateway {
         let prior = estimate::estimate(&request, &prompts, &self.parts.calibration);
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
-        Ok(Considered { request: Arc::new(request), rules, no_vote, prior, demand, market, models })
+        Ok(Considered { request: Arc::new(request), rules, no_vote, prior, demand, market, models, paced })
     }
 
     /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
@@ -285,9 +289,8 @@ impl Gateway {
         let now = self.parts.ledger.now();
         let (account, about) = (tenant.account.clone(), about::of(&on.request.extra));
         let allowance = self.parts.ledger.allowance(&account, &about, now);
-        let mut plan = on
-            .ask(&allowance, mixed(id.seed()), plan::plan)
-            .map_err(|refusal| self.explained(refusal, &on.models))?;
+        let mut plan =
+            on.plan(&allowance, mixed(id.seed())).map_err(|refusal| self.explained(refusal, &on.models))?;
         if let Some(no_vote) = on.no_vote {
             plan.why = format!("{}; {no_vote}", plan.why);
         }

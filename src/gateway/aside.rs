@@ -20,6 +20,9 @@ use super::{Report, about, needs};
 
 /// How long such a call may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
+/// So many times as long as is expected it may take, and so long always.
+const LATENESS: f64 = 4.0;
+const PATIENCE_MIN: Duration = Duration::from_secs(3);
 
 /// A call beside the request's own, priced.
 pub(super) struct Aside {
@@ -70,7 +73,10 @@ impl Flying {
         if !books.aside(aside.offer.worst, own).await {
             return None;
         }
-        let deadline = self.deadline.min(Instant::now() + TIME_MAX);
+        // Whoever is much later than expected would not have been asked.
+        let usual = Duration::try_from_secs_f64(LATENESS * aside.offer.seconds).unwrap_or(TIME_MAX);
+        let patience = usual.clamp(PATIENCE_MIN, TIME_MAX);
+        let deadline = self.deadline.min(Instant::now() + patience);
         let want = Want {
             beginning: Beginning::of(&aside.request),
             party: self.party,

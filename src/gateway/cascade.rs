@@ -3,6 +3,7 @@
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
+use crate::backend::fleet::Seat;
 use crate::catalog::{Offer, Source, Spent};
 use crate::execute::Progress;
 use crate::units::Chance;
@@ -71,7 +72,10 @@ impl Flying {
 
     fn is_doubtful(&self, chosen: &[Chosen]) -> bool {
         let floor = self.policy.verifier.as_ref().map(|verifier| verifier.floor);
-        chosen.iter().any(|chosen| chosen.is_doubtful(floor))
+        let budget = &self.request.budget;
+        // Who says where an answer is to end is not helped by another that ends there.
+        let is_limited = budget.solution.is_some() || budget.total.is_some();
+        chosen.iter().any(|chosen| chosen.is_doubtful(floor, is_limited))
     }
 
     /// Runs the second step of a cascade, whose worst case was set aside with the first's. Nothing where it came to no
@@ -89,14 +93,22 @@ impl Flying {
             return None;
         }
         let mut made = self.prepare(second);
-        let landing = match self.board(&mut Attempts::only(second), reports).await {
-            Ok(seat) => self.run(&seat, second, &mut made, books, reports).await,
+        let (landing, said) = match self.board(&mut Attempts::only(second), reports).await {
+            Ok(seat) => self.run_unseen(&seat, second, &mut made, books, reports).await,
             Err(landing) => {
                 made.clear();
-                landing
+                (landing, Vec::new())
             }
         };
         match landing {
+            Landing::Finished(finishes) => {
+                for report in said {
+                    if !matches!(timeout_at(self.deadline, reports.send(report)).await, Ok(Ok(()))) {
+                        return Some(Flown::of(second, Landing::HungUp, made));
+                    }
+                }
+                Some(Flown::of(second, Landing::Finished(finishes), made))
+            }
             Landing::Failed(failure) => {
                 tracing::warn!(request = %self.id, model = %second.model, %failure, "the first answer is delivered after all");
                 let lost = taken(&made);
@@ -105,10 +117,35 @@ impl Flying {
             }
             Landing::Sampled(sampled) => {
                 sampled.iter().for_each(|sampled| self.tell(second, sampled));
-                let chosen = sampled.iter().filter_map(Chosen::of).collect();
+                let chosen = sampled.iter().map(Chosen::of).collect::<Option<Vec<Chosen>>>()?;
                 Some(self.deliver(second, chosen, made, reports).await)
             }
             landing => Some(Flown::of(second, landing, made)),
+        }
+    }
+
+    /// Runs an offer whose answer is shown when it is whole: where it fails, another one is, and the two must not mix.
+    async fn run_unseen(
+        &self,
+        seat: &Seat,
+        offer: &Offer,
+        made: &mut Vec<Progress>,
+        books: &Books,
+        reports: &mpsc::Sender<Report>,
+    ) -> (Landing, Vec<Report>) {
+        let (own, mut kept) = mpsc::channel(self.parts.settings.events_max);
+        let collect = async {
+            let mut said = Vec::new();
+            while let Some(report) = kept.recv().await {
+                said.push(report);
+            }
+            said
+        };
+        let run = async move { self.run(seat, offer, made, books, &own).await };
+        tokio::select! {
+            biased;
+            () = reports.closed() => (Landing::HungUp, Vec::new()),
+            ended = futures_util::future::join(run, collect) => ended,
         }
     }
 
@@ -117,7 +154,10 @@ impl Flying {
         match chosen.sample.score {
             Some(score) => self.grounds.say(Source::Verifier, score, SCORED),
             None if chosen.tally.agreed > 1 => {
-                let share = f64::from(chosen.tally.agreed) / f64::from(chosen.tally.asked.max(1));
+                let share = {
+                    let ended = chosen.tally.asked.saturating_sub(chosen.tally.cancelled);
+                    f64::from(chosen.tally.agreed) / f64::from(ended.max(1))
+                };
                 self.grounds.say(Source::Vote, Chance::new(share), AGREED);
             }
             None => {}

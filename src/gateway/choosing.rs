@@ -43,8 +43,9 @@ impl Chosen {
     }
 
     /// Whether somebody else had better be asked: half an answer, a bad score, or hardly two alike.
-    pub(super) fn is_doubtful(&self, floor: Option<Chance>) -> bool {
-        let half = self.sample.finish == Finish::Length || self.sample.events.is_empty();
+    pub(super) fn is_doubtful(&self, floor: Option<Chance>, is_limited: bool) -> bool {
+        let is_cut = self.sample.finish == Finish::Length && !is_limited;
+        let half = is_cut || self.sample.events.is_empty();
         let unsure = match (self.sample.score, floor) {
             (Some(score), Some(floor)) => score < floor,
             _ => !self.carried,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Allowance, Demand, Market, Model, Offer, Route, Stakes};
+use crate::catalog::{Allowance, Demand, Market, Model, Offer, Plan, Route, Stakes};
 use crate::chat::Request;
+use crate::ledger::Line;
 use crate::plan;
 use crate::units::{AccountId, Chance, Timestamp};
 
@@ -24,6 +25,8 @@ pub(super) struct Considered {
     pub(super) demand: Demand,
     pub(super) market: Market,
     pub(super) models: Vec<Arc<Model>>,
+    /// Those of the account's limits that are paced, as they stood.
+    pub(super) paced: Vec<Line>,
 }
 
 impl Considered {
@@ -31,6 +34,29 @@ impl Considered {
     pub(super) fn ask<T>(&self, allowance: &Allowance, seed: u64, what: impl FnOnce(&plan::Ask) -> T) -> T {
         let chosen = self.rules.choose(&self.models, |model| self.is_able(model));
         self.ask_by(&self.rules.route, (&chosen, &self.market), allowance, seed, what)
+    }
+
+    /// The plan. Where nothing is decided it is the first model, in the route's order, that serves it on what is left, and
+    /// those after it stand by.
+    pub(super) fn plan(&self, allowance: &Allowance, seed: u64) -> Result<Plan, plan::Refusal> {
+        if !self.rules.is_unheld() {
+            return self.ask(allowance, seed, plan::plan);
+        }
+        let mut plans = self.rules.in_order(&self.models).into_iter().map(|model| {
+            let market = (std::slice::from_ref(model), &self.market);
+            self.ask_by(&self.rules.route, market, allowance, seed, plan::plan)
+        });
+        let mut refused = Err(plan::Refusal::Unhealthy);
+        let first = loop {
+            match plans.next() {
+                Some(Ok(plan)) => break plan,
+                Some(refusal) => refused = refusal,
+                None => return refused,
+            }
+        };
+        let fallbacks =
+            plans.filter_map(Result::ok).map(|plan| plan.best).take(plan::FALLBACKS_MAX).collect();
+        Ok(Plan { fallbacks, ..first })
     }
 
     /// What the rules that are only watched would choose, where there are any and something fits. Success counts

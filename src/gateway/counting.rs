@@ -13,6 +13,7 @@ impl Gateway {
     /// # Errors
     /// Where the key may name no such model.
     pub fn count(&self, tenant: &Tenant, request: &Request) -> Result<Tokens, Refusal> {
+        let _place = self.place()?;
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, &tenant.access, &request.model)
             .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;

@@ -12,7 +12,7 @@ use crate::catalog::{Demand, Market, Model, Offer, Plan, Route, Spent};
 use crate::chat::Request;
 use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
 use crate::idempotency::Ticket;
-use crate::ledger::Reservation;
+use crate::ledger::{Line, Reservation};
 use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
 use super::admit::{EXPIRY_MARGIN, Parts};
@@ -54,6 +54,9 @@ pub(super) struct Flying {
     /// What would have been decided, where that is only watched.
     pub(super) observed: Option<Observed>,
     pub(super) pacing: Arc<Pacing>,
+    /// Those limits whose pace it is held to, and what it was expected to cost.
+    pub(super) paced: Vec<Line>,
+    pub(super) expected: Money,
     pub(super) arrived: Instant,
     pub(super) deadline: Instant,
 }
@@ -98,6 +101,7 @@ impl Flying {
     /// Nothing was sent: everything is given back.
     pub(super) async fn stay(&self, books: Books, refusal: Option<Refusal>, reports: &mpsc::Sender<Report>) {
         books.void();
+        self.pacing.settled(&self.account, &self.paced, self.expected, Money::ZERO);
         let Some(refusal) = refusal else { return observe::request(self, "none", "hung_up") };
         observe::request(self, "none", "refused");
         let _ = reports.send(Report::Failed(refusal)).await;

@@ -9,7 +9,6 @@ use crate::catalog::{Class, Offer, Spent};
 use crate::chat::Finish;
 use crate::execute::Sampled;
 use crate::history::Story;
-use crate::ledger::About;
 use crate::units::{Chance, Money, Tokens};
 
 use super::books::{Books, detail};
@@ -135,8 +134,8 @@ impl Flying {
         let Close { offer, progress, spent, ended, cost, .. } = *close;
         observe::landed(self, &Landed { offer, progress, spent, outcome: ended });
         self.verify(offer, spent);
-        self.pace(cost, offer.success);
-        if let Some(observed) = &self.observed {
+        self.pace(cost, ended, offer.success);
+        if let Some(observed) = self.observed.as_ref().filter(|_| ended == "finished") {
             let ran = Ran { model: &offer.model, spent, cost };
             observed.landed(&self.parts.metrics, self.id, &self.route, &ran);
         }
@@ -192,10 +191,10 @@ impl Flying {
     }
 
     /// Lets the prices follow what was spent, and what success counts for what was reached.
-    fn pace(&self, cost: Money, success: Chance) {
-        let ledger = &self.parts.ledger;
-        let statement = ledger.statement(&self.account, &About::default(), ledger.now());
-        self.pacing.settled(&self.account, &statement, self.plan.best.cost, cost);
-        self.pacing.landed(&self.policy, success);
+    fn pace(&self, cost: Money, ended: &str, success: Chance) {
+        self.pacing.settled(&self.account, &self.paced, self.expected, cost);
+        if ended == "finished" {
+            self.pacing.landed(&self.policy, success);
+        }
     }
 }

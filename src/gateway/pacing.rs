@@ -25,39 +25,23 @@ const BUDGETS_MAX: usize = 1 << 16;
 #[derive(Debug, Clone, Copy, Default)]
 struct Paced {
     pace: Pace,
-    /// What was spent of it when somebody last looked.
-    seen: Money,
-    /// What was spent of it lately, in dollars, and how much of that through this gateway.
-    all: f64,
-    own: f64,
+    /// What is expected of requests on their way.
+    coming: Money,
 }
 
-/// What lately means: so many requests back.
-const LATELY: f64 = 1_000.0;
-
 impl Paced {
-    /// Where it stands in its window, as far as it is this gateway's to spend: others spend the rest.
+    /// Where it stands in its window: what was not spent yet, less what is expected of requests on their way. Worst cases
+    /// that are set aside are much more than that, and would make many requests at once look like much spending.
     fn course(&self, line: &Line) -> Option<Course> {
-        let (Amount::Money(left), Some(end)) = (line.left, line.resets_at) else { return None };
-        let share = if self.all > 0.0 { (self.own / self.all).clamp(SHARE_MIN, 1.0) } else { 1.0 };
-        let left = Money::from_dollars_up(left.as_dollars() * share);
+        let (Amount::Money(max), Amount::Money(spent), Some(end)) = (line.max, line.spent, line.resets_at)
+        else {
+            return None;
+        };
+        let left = max.saturating_sub(spent).saturating_sub(self.coming);
         let length = i64::try_from(line.limit.window.length().as_millis()).unwrap_or(i64::MAX);
         Some(Course { start: Timestamp(end.0.saturating_sub(length)), end, left })
     }
-
-    fn spend(&mut self, line: &Line, own: Money) {
-        let Amount::Money(spent) = line.spent else { return };
-        // A new window starts from nothing.
-        let since = if spent >= self.seen { spent.saturating_sub(self.seen) } else { spent };
-        self.seen = spent;
-        let keep = 1.0 - 1.0 / LATELY;
-        self.all = keep * self.all + since.as_dollars().max(own.as_dollars());
-        self.own = keep * self.own + own.as_dollars();
-    }
 }
-
-/// The smallest part of a budget that a gateway takes for its own.
-const SHARE_MIN: f64 = 1.0 / 64.0;
 
 /// How a budget stands to its pace, for those who look.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,14 +66,17 @@ pub(super) struct Pacing {
 const PACED: [Window; 3] = [Window::Day, Window::Week, Window::Month];
 
 impl Pacing {
-    /// What a dollar counts for an account: the highest price among its own budgets and those above it.
-    pub(super) fn price(&self, account: &AccountId) -> f64 {
-        if self.budgets.is_empty() {
-            return 1.0;
-        }
-        let holders = account.lineage().map(AccountId::new);
-        let budgets = holders.flat_map(|holder| PACED.map(|window| (holder.clone(), window)));
-        budgets.filter_map(|budget| Some(self.budgets.get(&budget)?.pace.price())).fold(1.0, f64::max)
+    /// Those of an account's limits that are paced.
+    pub(super) fn paced(statement: Vec<Line>) -> Vec<Line> {
+        let mut lines = statement;
+        lines.retain(is_paced);
+        lines
+    }
+
+    /// What a dollar counts for an account with such limits: the highest price among its own budgets and those above it.
+    pub(super) fn price(&self, account: &AccountId, lines: &[Line]) -> f64 {
+        let paced = |line| Some(self.budgets.get(&budget(account, line)?)?.pace.price());
+        lines.iter().filter_map(paced).fold(1.0, f64::max)
     }
 
     /// How the budget of a line stands, where it is paced.
@@ -110,17 +97,18 @@ impl Pacing {
             if let Some(course) = paced.course(line) {
                 paced.pace.expect(now, expected, &course, &self.settings);
             }
+            paced.coming = paced.coming + expected;
         }
     }
 
-    /// It has settled, and cost this; its limits stand so.
+    /// It has ended, and cost this, or nothing; of these of its limits it had been expected.
     pub(super) fn settled(&self, account: &AccountId, statement: &[Line], expected: Money, spent: Money) {
         for line in statement {
             let Some(mut paced) = budget(account, line).and_then(|budget| self.budgets.get_mut(&budget))
             else {
                 continue;
             };
-            paced.spend(line, spent);
+            paced.coming = paced.coming.saturating_sub(expected);
             paced.pace.settle(expected, spent, &self.settings);
         }
     }
@@ -152,8 +140,8 @@ impl Gateway {
         let series = &self.parts.metrics.rollout;
         for account in accounts {
             let tenant = &[account.as_str()];
-            series.shadow_price.with_label_values(tenant).set(self.pacing.price(account));
             let lines = self.account_statement(account);
+            series.shadow_price.with_label_values(tenant).set(self.pacing.price(account, &lines));
             let standings = lines.iter().filter_map(|line| self.standing(account, line));
             if let Some(tightest) = standings.max_by(|a, b| a.price.total_cmp(&b.price)) {
                 series.rate.with_label_values(tenant).set(tightest.rate);
@@ -166,13 +154,17 @@ impl Gateway {
 /// The budget that a line is about, where it is one that should last.
 fn budget(account: &AccountId, line: &Line) -> Option<Budget> {
     let limit = &line.limit;
-    let is_one = limit.unit == Unit::Money && limit.facet == Facet::Whole && PACED.contains(&limit.window);
     let holder = match &limit.holder {
         Holder::Key => account.clone(),
         Holder::Account(holder) => holder.clone(),
         Holder::Request => return None,
     };
-    is_one.then_some((holder, limit.window))
+    is_paced(line).then_some((holder, limit.window))
+}
+
+fn is_paced(line: &Line) -> bool {
+    let limit = &line.limit;
+    limit.unit == Unit::Money && limit.facet == Facet::Whole && PACED.contains(&limit.window)
 }
 
 #[cfg(test)]
@@ -195,51 +187,45 @@ mod tests {
         }
     }
 
-    /// A day until noon with a request a minute that costs so much, of which others spend a part.
-    fn noon(pacing: &Pacing, cost: Money, others: Money) -> f64 {
+    /// A day until noon with a request a minute that costs so much.
+    fn noon(pacing: &Pacing, cost: Money) -> f64 {
         let (account, mut spent) = (AccountId::new("acme/alice"), Money::ZERO);
         let lines = |spent| [line(Holder::Account(AccountId::new("acme")), spent, DAY)];
         for minute in 0..720 {
             pacing.departed(&account, &lines(spent), cost, Timestamp(minute * 60_000));
-            spent = spent + cost + others;
+            spent += cost;
             pacing.settled(&account, &lines(spent), cost, cost);
         }
-        pacing.price(&account)
+        pacing.price(&account, &lines(spent))
     }
 
     #[test]
     fn who_spends_too_fast_pays_more_for_a_dollar_and_so_do_all_below() {
-        let face = noon(&Pacing::default(), Money(300_000), Money::ZERO);
+        let face = noon(&Pacing::default(), Money(300_000));
         assert!((face - 1.0).abs() < 1e-9, "half of what would last costs its face: {face}");
         let pacing = Pacing::default();
-        let dear = noon(&pacing, Money(1_200_000), Money::ZERO);
+        let dear = noon(&pacing, Money(1_200_000));
         assert!(dear > 2.0, "nearly twice what would last: {dear}");
-        assert!((pacing.price(&AccountId::new("acme/bob")) - dear).abs() < 1e-9);
-        assert!((pacing.price(&AccountId::new("other")) - 1.0).abs() < 1e-9);
         let lines = [line(Holder::Account(AccountId::new("acme")), MAX, DAY)];
+        assert!((pacing.price(&AccountId::new("acme/bob"), &lines) - dear).abs() < 1e-9);
+        assert!(
+            (pacing.price(&AccountId::new("acme/bob"), &[]) - 1.0).abs() < 1e-9,
+            "a limit that was removed"
+        );
         let standing = pacing.standing(&AccountId::new("acme/alice"), &lines[0]).unwrap();
         assert!(standing.rate > standing.target, "{standing:?}");
     }
 
     #[test]
-    fn what_other_gateways_spend_is_not_this_ones_to_spend() {
-        let alone = noon(&Pacing::default(), Money(500_000), Money::ZERO);
-        let beside = noon(&Pacing::default(), Money(500_000), Money(500_000));
-        assert!(alone < 1.5 && beside > 2.0, "{alone} {beside}");
-    }
-
-    #[test]
-    fn a_new_window_starts_from_nothing() {
+    fn what_does_not_depart_is_expected_no_more() {
         let (pacing, account) = (Pacing::default(), AccountId::new("a"));
-        let spend = |spent, end, now| {
-            let lines = [line(Holder::Key, spent, end)];
-            pacing.departed(&account, &lines, Money(5_000), Timestamp(now));
-            pacing.settled(&account, &lines, Money(5_000), Money(5_000));
-        };
-        spend(Money(900_000_000), DAY, DAY - 1);
-        spend(Money(5_000), 2 * DAY, DAY + 1_000);
-        let seen = pacing.budgets.get(&(account.clone(), Window::Day)).unwrap().seen;
-        assert_eq!(seen, Money(5_000));
+        let lines = [line(Holder::Key, Money::ZERO, DAY)];
+        for minute in 0..100 {
+            pacing.departed(&account, &lines, Money(5_000_000), Timestamp(minute * 60_000));
+            pacing.settled(&account, &lines, Money(5_000_000), Money::ZERO);
+        }
+        assert!((pacing.price(&account, &lines) - 1.0).abs() < 1e-9);
+        assert_eq!(pacing.budgets.get(&(account, Window::Day)).unwrap().coming, Money::ZERO);
     }
 
     #[test]

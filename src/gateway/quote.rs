@@ -1,6 +1,6 @@
 //! What a request would be planned as, for those who ask before they spend: nothing is reserved, sent, bought or kept.
 
-use crate::catalog::{Allowance, Demand};
+use crate::catalog::Demand;
 use crate::chat::Request;
 use crate::plan::{self, Quote};
 use crate::tenant::Tenant;
@@ -21,19 +21,14 @@ impl Gateway {
     ///
     /// # Errors
     /// As `admit`'s, where that would refuse before it reserves.
-    pub async fn quote(&self, tenant: &Tenant, request: Request) -> Result<Quoted, Refusal> {
+    pub fn quote(&self, tenant: &Tenant, request: Request) -> Result<Quoted, Refusal> {
         self.count_choices(&request)?;
+        let _place = self.place()?;
         let on = self.consider(tenant, request)?;
         let (ledger, about) = (&self.parts.ledger, about::of(&on.request.extra));
-        let left = || ledger.allowance(&tenant.account, &about, ledger.now());
-        let quote = |allowance: &Allowance| on.ask(allowance, 0, plan::quote);
-        let quote = match quote(&left()) {
-            Err(plan::Refusal::DoesNotFit { .. }) if ledger.is_shared() => {
-                ledger.gather(&tenant.account, &about).await;
-                quote(&left())
-            }
-            quoted => quoted,
-        };
+        // What other replicas hold for their next requests is not asked back for a quote.
+        let allowance = ledger.allowance(&tenant.account, &about, ledger.now());
+        let quote = on.ask(&allowance, 0, plan::quote);
         let quote = quote.map_err(|refusal| self.explained(refusal, &on.models))?;
         Ok(Quoted { demand: on.demand, quote })
     }

@@ -91,14 +91,21 @@ impl Rules {
     /// The models to plan with, of those that may serve: where nothing is decided, the first of them in the route's order
     /// that is able and well; the others when it is not.
     pub(super) fn choose(&self, models: &[Arc<Model>], is_able: impl Fn(&Model) -> bool) -> Vec<Arc<Model>> {
-        if self.watched.is_none() && !self.is_unheld() {
+        if !self.is_unheld() {
             return models.to_vec();
         }
         let find = |name: &Arc<str>| models.iter().find(|model| model.name == *name && is_able(model));
         self.route.models.iter().find_map(find).map_or_else(|| models.to_vec(), |model| vec![model.clone()])
     }
 
-    fn is_unheld(&self) -> bool {
+    /// The models in the route's order.
+    pub(super) fn in_order<'m>(&self, models: &'m [Arc<Model>]) -> Vec<&'m Arc<Model>> {
+        let find = |name: &Arc<str>| models.iter().find(|model| model.name == *name);
+        self.route.models.iter().filter_map(find).collect()
+    }
+
+    /// True where nothing is decided.
+    pub(super) fn is_unheld(&self) -> bool {
         self.route.enforce != Enforce::On
     }
 }

@@ -30,7 +30,7 @@ pub(super) async fn plan(
     let tenant = auth::tenant(&service.keys, &parts.headers)?;
     let body = body::read(&parts.headers, body, &service.settings).await?;
     let (request, _) = read(&body, &parts.headers, &service.settings.efforts)?;
-    let quoted = service.gateway.quote(&tenant, request).await;
+    let quoted = service.gateway.quote(&tenant, request);
     let answer = quoted.map(|quoted| written(&quoted)).map_err(Problem::from).into_response();
     Ok(surface::with_limits(&service, &tenant, answer))
 }

@@ -28,11 +28,14 @@ pub struct PaceSettings {
     pub average: f64,
     /// The highest price of a dollar, in dollars.
     pub price_max: f64,
+    /// For so many seconds before the first request there were none, as far as one knows: a burst at first is not taken
+    /// for what goes on until the window ends. Nothing where requests are known to come evenly.
+    pub unseen: f64,
 }
 
 impl Default for PaceSettings {
     fn default() -> PaceSettings {
-        PaceSettings { step: 0.1, average: 0.95, price_max: 10_000.0 }
+        PaceSettings { step: 0.1, average: 0.95, price_max: 10_000.0, unseen: 600.0 }
     }
 }
 
@@ -94,7 +97,7 @@ impl Pace {
     /// A request that is expected to cost so much sets out.
     pub fn expect(&mut self, now: Timestamp, cost: Money, course: &Course, settings: &PaceSettings) {
         let remaining = seconds(now, course.end).max(1e-3);
-        self.arrivals.pass(now, seconds(course.start, course.end));
+        self.arrivals.pass(now, course, settings.unseen);
         let coming = (self.arrivals.rate() * remaining).max(REQUESTS_MIN);
         self.target = course.left.as_dollars() / remaining;
         self.fair = course.left.as_dollars() / coming;
@@ -146,10 +149,14 @@ impl Pace {
 }
 
 impl Arrivals {
-    /// One more, in a window of so many seconds.
-    fn pass(&mut self, now: Timestamp, window: f64) {
+    /// One more, in this window.
+    fn pass(&mut self, now: Timestamp, course: &Course, unseen: f64) {
+        let window = seconds(course.start, course.end);
         let memory = window.clamp(1.0, MEMORY_MAX);
-        if self.count > 0.0 {
+        if self.count < 1.0 {
+            self.elapsed = unseen.clamp(0.0, memory);
+            self.recent = if unseen > 0.0 { 1.0 } else { 0.0 };
+        } else {
             let passed = seconds(Timestamp(self.last), now).max(0.0);
             let kept = (-passed / memory).exp();
             self.recent = self.recent * kept + 1.0;

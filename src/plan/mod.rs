@@ -35,7 +35,7 @@ use offer::offer;
 use why::{Found, Reason};
 
 /// How many models are kept as fallbacks.
-const FALLBACKS_MAX: usize = 3;
+pub const FALLBACKS_MAX: usize = 3;
 
 /// Which way of choosing this is, for those who judge decisions afterwards; another one has another name.
 pub const POLICY: &str = "value-1";

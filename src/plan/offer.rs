@@ -59,6 +59,10 @@ fn effort(ask: &Ask, serving: &Serving, thinking: Tokens, reason: Reason) -> Opt
     if serving.terms.class != Class::Effort {
         return None;
     }
+    if reason == Reason::Uncapped {
+        // As long as it likes is as its provider has it where nothing is said.
+        return None;
+    }
     let stated = ask.budget.depth.as_ref().and_then(|depth| depth.word.as_deref());
     let own = model.efforts.iter().find(|level| reason == Reason::Effort && stated == Some(&level.word));
     let fitting = model.efforts.iter().rfind(|level| level.usual <= thinking && thinking > Tokens::ZERO);

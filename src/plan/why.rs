@@ -56,7 +56,7 @@ impl fmt::Display for Reason<'_> {
             Reason::Least => "less is no thought to its provider",
             Reason::Left(limit) => return write!(f, "limited by what {limit} has left"),
             Reason::Value => "chosen by value",
-            Reason::Uncapped => "left uncapped to learn whole lengths",
+            Reason::Uncapped => "left uncapped",
         })
     }
 }

@@ -101,8 +101,10 @@ macro_rules! story_statements {
             most: u32,
             connection: &mut $connection,
         ) -> Result<u64, sqlx::Error> {
-            run(sqlx::query(PURGE_VERDICTS).bind(before.0).bind(i64::from(most)), connection).await?;
-            run(sqlx::query(PURGE).bind(before.0).bind(i64::from(most)), connection).await
+            let purge = |query| sqlx::query(query).bind(before.0).bind(i64::from(most));
+            let verdicts = run(purge(PURGE_VERDICTS), connection).await?;
+            // As long as there is more of either, the next round comes soon.
+            Ok(run(purge(PURGE), connection).await?.max(verdicts))
         }
 
         /// False where something of what was to be taken over has changed: then all must be rolled back.

@@ -47,10 +47,11 @@ impl Beginning {
         Beginning { hash: u64::from_le_bytes(first), signed_at: signed.map(|signed| signed.maker.origin) }
     }
 
-    /// A number from 0 to below 1 that a conversation keeps from turn to turn, as good as drawn.
+    /// A number from 0 to below 1 that a conversation of somebody's keeps from turn to turn, as good as drawn.
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
-    pub fn share(&self) -> f64 {
-        (mixed(self.hash) >> 11) as f64 / (1_u64 << 53) as f64
+    pub fn share(&self, whose: &str) -> f64 {
+        let hash = whose.bytes().fold(self.hash, |hash, byte| mixed(hash ^ u64::from(byte)));
+        (mixed(hash) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// A request that continues nothing: any target is as good as another.

@@ -11,8 +11,12 @@ pub(super) fn of_outcome(story: &Story) -> Vec<Lesson> {
     choices.filter_map(|choice| lesson(story, choice)).collect()
 }
 
-/// What was said of an answer; where there are several choices, of the first.
+/// What was said of an answer; where there are several choices, of the first. An answer that was chosen among several says
+/// little of how often one is right, so nothing is learned of that from it.
 pub(super) fn of_verdict(story: &Story, verdict: &Verdict) -> Option<Lesson> {
+    if story.decision.of_model(&story.outcome.model).is_some_and(|candidate| candidate.samples > 1) {
+        return None;
+    }
     let choice = story.outcome.choices.first().filter(|_| story.outcome.is_finished())?;
     Some(Lesson { success: Some(verdict.success), weight: verdict.weight, ..lesson(story, choice)? })
 }

@@ -12,7 +12,7 @@ use crate::history::Story;
 use crate::units::{AccountId, Timestamp};
 
 /// What that counts, as a share of a person's plain word: there are many reasons to ask again.
-pub(super) const WEIGHT: f64 = 0.1;
+pub(super) const WEIGHT: f64 = 0.02;
 /// How many questions are remembered.
 const QUESTIONS_MAX: usize = 2048;
 /// How much of a text is looked at, at each end.
@@ -35,6 +35,9 @@ impl Asked {
         let mut hasher = KEY.build_hasher();
         (account.as_str(), &request.model, request.messages.len(), text.len()).hash(&mut hasher);
         (&text[..head], &text[text.ceil_char_boundary(tail)..]).hash(&mut hasher);
+        // Who states another budget compares; that says nothing of the answer.
+        let stated = [request.budget.thinking, request.budget.solution, request.budget.total];
+        stated.map(|tokens| tokens.map(|tokens| tokens.0)).hash(&mut hasher);
         Some(Asked { hash: hasher.finish(), at })
     }
 }
@@ -51,6 +54,8 @@ struct Answered {
     hash: u64,
     at: Timestamp,
     story: Arc<Story>,
+    /// True where it was asked again before: whoever asks so often tries something out, and is not displeased.
+    is_repeated: bool,
 }
 
 impl Recall {
@@ -59,7 +64,7 @@ impl Recall {
     }
 
     /// Remembers that a question was answered. The story of the same question's answer that was there, whole, shortly
-    /// before it was asked again, where there is one; it is told of once.
+    /// before it was asked again for the first time, where there is one.
     pub(super) fn again(&self, asked: Asked, story: &Arc<Story>) -> Option<Arc<Story>> {
         if self.within.is_zero() || !story.outcome.is_finished() {
             return None;
@@ -69,11 +74,18 @@ impl Recall {
         let is_before =
             |known: &Answered| known.hash == asked.hash && (oldest..=asked.at).contains(&known.at);
         let place = answered.iter().rposition(is_before);
-        let before = place.and_then(|place| answered.remove(place)).map(|known| known.story);
+        let known = place.and_then(|place| answered.remove(place));
+        let is_repeated = known.is_some();
+        let before = known.filter(|known| !known.is_repeated).map(|known| known.story);
         if answered.len() == QUESTIONS_MAX {
             answered.pop_front();
         }
-        answered.push_back(Answered { hash: asked.hash, at: story.outcome.at, story: story.clone() });
+        answered.push_back(Answered {
+            hash: asked.hash,
+            at: story.outcome.at,
+            story: story.clone(),
+            is_repeated,
+        });
         before
     }
 }
@@ -103,8 +115,8 @@ mod tests {
         assert!(!again(&recall, "b", "why?", 1_100), "somebody else's");
         assert!(!again(&recall, "a", "what?", 1_100), "another question");
         assert!(again(&recall, "a", "why?", 1_200));
-        assert!(again(&recall, "a", "why?", 1_300), "and again, of the second answer");
-        assert!(!again(&recall, "a", "why?", 1_305), "the third was not there yet");
+        assert!(!again(&recall, "a", "why?", 1_300), "who asks so often tries something out");
+        assert!(!again(&recall, "b", "why?", 1_105), "its answer was not there yet");
         assert!(!again(&recall, "a", "why?", 9_000), "long ago");
     }
 

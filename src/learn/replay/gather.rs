@@ -6,6 +6,9 @@ use crate::catalog::{Decision, Outcome, Source, Verdict};
 use crate::history::Line;
 use crate::units::RequestId;
 
+/// Words that count less altogether are hints.
+const WEIGHT_MIN: f64 = 0.2;
+
 /// One logged request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Logged {
@@ -18,12 +21,12 @@ pub struct Logged {
 }
 
 impl Logged {
-    /// How right its answer was, 0 to 1: the mean of all that was said, each word by its weight. Nothing where nobody
-    /// said anything.
+    /// How right its answer was, 0 to 1: the mean of all that was said, each word by its weight. Nothing where there are
+    /// weak hints alone: those that need no person mostly tell of what went wrong.
     pub fn success(&self) -> Option<f64> {
         let weight: f64 = self.verdicts.values().map(|verdict| verdict.weight).sum();
         let sum: f64 = self.verdicts.values().map(|verdict| verdict.weight * verdict.success.get()).sum();
-        (weight > 0.0).then(|| sum / weight)
+        (weight >= WEIGHT_MIN).then(|| sum / weight)
     }
 }
 

@@ -6,6 +6,11 @@ use crate::units::{Chance, Dice, Money, Timestamp};
 const SECOND: i64 = 1_000;
 const HOUR: i64 = 3_600 * SECOND;
 
+/// Requests come evenly from the first one on.
+fn even() -> PaceSettings {
+    PaceSettings { unseen: 0.0, ..PaceSettings::default() }
+}
+
 /// One account in a window, with requests that cost a dollar over the price, more or less.
 struct Account {
     pace: Pace,
@@ -30,8 +35,8 @@ impl Account {
         let spent = Money::from_dollars_up(cost);
         let course = Course { start: Timestamp(0), end: self.end, left: self.left };
         let expected = Money::from_dollars_up(1.0 / self.pace.price());
-        self.pace.expect(Timestamp(now), expected, &course, &PaceSettings::default());
-        self.pace.settle(expected, spent, &PaceSettings::default());
+        self.pace.expect(Timestamp(now), expected, &course, &even());
+        self.pace.settle(expected, spent, &even());
         self.left = self.left.saturating_sub(spent);
         cost
     }
@@ -108,4 +113,22 @@ fn a_success_out_of_reach_is_given_up_on_and_let_go_soon() {
     (0..100_000).for_each(|_| aim.settle(Chance::new(0.5), Chance::new(0.9)));
     (0..400).for_each(|_| aim.settle(Chance::new(1.0), Chance::new(0.8)));
     assert!(aim.factor() < 1.0, "{}", aim.factor());
+}
+
+#[test]
+fn a_burst_at_first_is_not_taken_for_what_goes_on() {
+    let (mut pace, settings) = (Pace::default(), PaceSettings::default());
+    let (cost, max) = (Money::from_dollars_up(15e-6), Money::from_dollars_up(1.0));
+    let course =
+        |spent| Course { start: Timestamp(0), end: Timestamp(24 * HOUR), left: max.saturating_sub(spent) };
+    for at in 0..50_u64 {
+        pace.expect(
+            Timestamp(9 * HOUR + i64::try_from(at).unwrap() * 100),
+            cost,
+            &course(cost * at),
+            &settings,
+        );
+        pace.settle(cost, cost, &settings);
+    }
+    assert!((pace.price() - 1.0).abs() < 1e-9, "fifty cheap requests in five seconds: {}", pace.price());
 }
