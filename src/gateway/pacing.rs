@@ -97,7 +97,7 @@ impl Pacing {
             if let Some(course) = paced.course(line) {
                 paced.pace.expect(now, expected, &course, &self.settings);
             }
-            paced.coming = paced.coming + expected;
+            paced.coming += expected;
         }
     }
 
