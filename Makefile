@@ -12,7 +12,7 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint fuzz bench card voting image decide prior
+.PHONY: run build test test-tools lint fuzz bench card budgets voting image decide prior
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -50,6 +50,10 @@ bench: build
 # Measures what models/README.md claims, through a running gateway: make card ARGS='--per-level 400' for a shorter one.
 card: build test-tools
 	scripts/card.sh $(ARGS)
+
+# What deciding each thinking budget saves over one budget for all, on the embedded model, through a running gateway.
+budgets: build test-tools
+	scripts/budgets.sh $(ARGS)
 
 # Measures what stopping votes early saves, through a running gateway: make -s voting > load-tests/results/voting.md
 voting: build test-tools
