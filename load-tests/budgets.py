@@ -15,38 +15,16 @@ only.
 """
 
 import argparse
-import json
 import random
-import subprocess
 import sys
-import threading
-import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
 from pathlib import Path
 
-PROBLEMS = Path(__file__).parent.parent / "models" / "train" / "problems.py"
+from client import Gateway, held_out
+
 TARGETS = (50, 70, 85, 92)
 GRID = (0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 400)
 DRAWS = 1000
-
-
-class Gateway:
-    """One kept-open connection per thread."""
-
-    def __init__(self, base):
-        self.host, self.local = urllib.parse.urlsplit(base).netloc, threading.local()
-
-    def post(self, body):
-        connection = getattr(self.local, "connection", None)
-        if connection is None:
-            connection = self.local.connection = HTTPConnection(self.host, timeout=300)
-        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
-        response = connection.getresponse()
-        answer = json.loads(response.read())
-        if response.status != 200:
-            raise RuntimeError(f"the gateway answered {response.status}: {answer}")
-        return answer
 
 
 def ask(gateway, model, problem, budget=None):
@@ -61,8 +39,7 @@ def ask(gateway, model, problem, budget=None):
 
 
 def problems(per_level, seed):
-    made = subprocess.run([sys.executable, PROBLEMS, "--per-level", str(per_level)], check=True, capture_output=True, text=True)
-    listed = [json.loads(line) for line in made.stdout.splitlines()]
+    listed = held_out("--per-level", per_level)
     random.Random(seed).shuffle(listed)
     return listed
 

@@ -9,40 +9,17 @@ questions. Standard library only.
 """
 
 import argparse
-import json
 import random
-import subprocess
 import sys
-import threading
 import time
-import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
-from pathlib import Path
 
-PROBLEMS = Path(__file__).parent.parent / "models" / "train" / "problems.py"
+from client import Gateway, held_out
+
 TEMPERATURE = 2.0
 SIZES = (5, 9)
 DOUBTS = ("0.05", "0.1")
 DRAWS = 4000
-
-
-class Gateway:
-    """One kept-open connection per thread."""
-
-    def __init__(self, base):
-        self.host, self.local = urllib.parse.urlsplit(base).netloc, threading.local()
-
-    def post(self, body):
-        connection = getattr(self.local, "connection", None)
-        if connection is None:
-            connection = self.local.connection = HTTPConnection(self.host, timeout=300)
-        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
-        response = connection.getresponse()
-        answer = json.loads(response.read())
-        if response.status != 200:
-            raise RuntimeError(f"the gateway answered {response.status}: {answer}")
-        return answer
 
 
 def ask(gateway, arm, seed, problem):
@@ -114,9 +91,7 @@ def main():
     parser.add_argument("--level", type=int, default=5)
     parser.add_argument("--concurrency", type=int, default=8)
     options = parser.parse_args()
-    command = [sys.executable, PROBLEMS, "--levels", str(options.level), "--per-level", str(options.skip + options.count)]
-    made = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    problems = [json.loads(line) for line in made.splitlines()][options.skip:]
+    problems = held_out("--levels", options.level, "--per-level", options.skip + options.count)[options.skip:]
     gateway, began, outcomes = Gateway(options.base_url), time.time(), {}
     arms = ["reasoner"] + [f"vote-{size}-{word}" for size in SIZES for word in ("sure", *DOUBTS)]
     for arm in arms:
