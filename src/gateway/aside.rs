@@ -15,7 +15,7 @@ use crate::execute::{Job, Progress, Terms, text, whole};
 use crate::plan;
 
 use super::books::Books;
-use super::flying::{Flying, taken};
+use super::flying::{Flying, taken, terms};
 use super::{Report, about, needs};
 
 /// How long such a call may take.
@@ -127,19 +127,7 @@ impl Flying {
     fn terms_aside(&self, aside: &Aside) -> Terms {
         let Aside { model, request, offer } = aside;
         let fleet = self.parts.fleets.get(&model.name);
-        Terms {
-            class: offer.class,
-            resume: offer.resume,
-            thinking: offer.thinking,
-            solution: offer.solution,
-            overhead: offer.overhead,
-            effort: offer.effort.clone(),
-            rescue: offer.rescue,
-            effort_least: model.efforts.first().map(|level| level.word.clone()),
-            prompt: fleet.map(|fleet| fleet.prompt_tokens(request)).unwrap_or_default(),
-            reads_free: model.tariff.is_none_or(|tariff| tariff.reads_free()),
-            stop: Vec::new(),
-            form: request.form,
-        }
+        let prompt = fleet.map(|fleet| fleet.prompt_tokens(request)).unwrap_or_default();
+        terms(offer, Some(model), prompt, request)
     }
 }

@@ -175,24 +175,7 @@ impl Flying {
 
     /// A place for every sample of every choice.
     pub(super) fn prepare(&self, offer: &Offer) -> Vec<Progress> {
-        let least = self.model(offer).and_then(|model| model.efforts.first());
-        let terms = Terms {
-            class: offer.class,
-            resume: offer.resume,
-            thinking: offer.thinking,
-            solution: offer.solution,
-            overhead: offer.overhead,
-            effort: offer.effort.clone(),
-            rescue: offer.rescue,
-            effort_least: least.map(|level| level.word.clone()),
-            prompt: self.prompt(offer),
-            reads_free: self
-                .model(offer)
-                .and_then(|model| model.tariff)
-                .is_none_or(|tariff| tariff.reads_free()),
-            stop: self.request.sampling.stop.clone(),
-            form: self.request.form,
-        };
+        let terms = terms(offer, self.model(offer), self.prompt(offer), &self.request);
         let choice = |_| learning::listened(&self.request, Progress::new(terms.clone()));
         (0..self.request.choices * offer.samples.max(1)).map(choice).collect()
     }
@@ -209,6 +192,25 @@ impl Flying {
     pub(super) fn cost(&self, offer: &Offer, spent: &[Spent]) -> Money {
         let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else { return Money::ZERO };
         spent.iter().map(|spent| spent.cost(&tariff)).sum()
+    }
+}
+
+/// How an offer is run on a request whose prompt is at most so long.
+pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, request: &Request) -> Terms {
+    let least = model.and_then(|model| model.efforts.first());
+    Terms {
+        class: offer.class,
+        resume: offer.resume,
+        thinking: offer.thinking,
+        solution: offer.solution,
+        overhead: offer.overhead,
+        effort: offer.effort.clone(),
+        rescue: offer.rescue,
+        effort_least: least.map(|level| level.word.clone()),
+        prompt,
+        reads_free: model.and_then(|model| model.tariff).is_none_or(|tariff| tariff.reads_free()),
+        stop: request.sampling.stop.clone(),
+        form: request.form,
     }
 }
 

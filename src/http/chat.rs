@@ -12,11 +12,11 @@ use crate::gateway::{Flight, Receipt};
 use crate::units::{RequestId, Timestamp};
 
 use super::error::Problem;
+use super::events;
 use super::openai::{Chunks, Look, Style, completion, read, read_text};
 use super::router::Service;
 use super::said::Said;
-use super::surface::{Call, Surface, answer};
-use super::{auth, body, events};
+use super::surface::{Call, Opened, Surface, answer, open};
 
 /// Answers a chat completion, as one object or as events.
 pub(super) async fn completions(
@@ -35,16 +35,14 @@ pub(super) async fn texts(
 }
 
 async fn complete(service: &Service, request: Request<Body>, style: Style) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let tenant = auth::tenant(&service.keys, &parts.headers)?;
-    let body = body::read(&parts.headers, body, &service.settings).await?;
+    let Opened { tenant, headers, body } = open(service, request).await?;
     let (request, wanted) = match style {
-        Style::Chat => read(&body, &parts.headers, &service.settings.efforts)?,
-        Style::Text => read_text(&body, &parts.headers)?,
+        Style::Chat => read(&body, &headers, &service.settings.efforts)?,
+        Style::Text => read_text(&body, &headers)?,
     };
     let look = Look { style, thoughts: wanted.thoughts, mirror: service.settings.mirror_reasoning };
     let surface = Completions { look, include_usage: wanted.include_usage };
-    let call = Call { headers: parts.headers, body, request, stream: wanted.stream };
+    let call = Call { headers, body, request, stream: wanted.stream };
     answer(service, &tenant, call, &surface).await
 }
 

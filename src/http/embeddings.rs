@@ -15,7 +15,8 @@ use super::error::Problem;
 use super::fields::Fields;
 use super::repeat::{Asked, Turn};
 use super::router::Service;
-use super::{auth, body, headers, repeat, strict, surface};
+use super::surface::{self, Opened, open};
+use super::{headers, repeat, strict};
 
 /// The most texts of one request, as OpenAI has it.
 const INPUTS_MAX: usize = 2048;
@@ -28,15 +29,13 @@ pub(super) async fn embeddings(
     State(service): State<Arc<Service>>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let tenant = auth::tenant(&service.keys, &parts.headers)?;
-    let body = body::read(&parts.headers, body, &service.settings).await?;
-    if parts.headers.keys().any(|name| name.as_str().starts_with("x-budget-")) {
+    let Opened { tenant, headers, body } = open(&service, request).await?;
+    if headers.keys().any(|name| name.as_str().starts_with("x-budget-")) {
         return Err(Problem::invalid(None, "X-Budget headers are not for embeddings; leave them out"));
     }
     let ask = read(&body)?;
     let asked = Asked { of: "embeddings", body: &body };
-    let ticket = match repeat::turn(&service, &tenant, &parts.headers, asked).await? {
+    let ticket = match repeat::turn(&service, &tenant, &headers, asked).await? {
         Turn::Run(ticket) => ticket,
         Turn::Said(response) => return Ok(surface::with_limits(&service, &tenant, response)),
     };

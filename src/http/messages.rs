@@ -13,22 +13,20 @@ use crate::units::{RequestId, Timestamp};
 
 use super::anthropic::{self, Chunks, Look, message, read, read_count};
 use super::error::Problem;
+use super::events;
 use super::router::Service;
 use super::said::Said;
-use super::surface::{Call, Surface, answer};
-use super::{auth, body, events};
+use super::surface::{Call, Opened, Surface, answer, open};
 
 /// Answers with a message, as one object or as events.
 pub(super) async fn messages(
     State(service): State<Arc<Service>>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let tenant = auth::tenant(&service.keys, &parts.headers)?;
-    let body = body::read(&parts.headers, body, &service.settings).await?;
-    let (request, wanted) = read(&body, &parts.headers, &service.settings.efforts)?;
+    let Opened { tenant, headers, body } = open(&service, request).await?;
+    let (request, wanted) = read(&body, &headers, &service.settings.efforts)?;
     let surface = Messages { look: Look { thoughts: wanted.thoughts } };
-    let call = Call { headers: parts.headers, body, request, stream: wanted.stream };
+    let call = Call { headers, body, request, stream: wanted.stream };
     answer(&service, &tenant, call, &surface).await
 }
 
@@ -37,9 +35,7 @@ pub(super) async fn count_tokens(
     State(service): State<Arc<Service>>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let tenant = auth::tenant(&service.keys, &parts.headers)?;
-    let body = body::read(&parts.headers, body, &service.settings).await?;
+    let Opened { tenant, body, .. } = open(&service, request).await?;
     let request = read_count(&body, &service.settings.efforts)?;
     let tokens = service.gateway.count(&tenant, &request)?;
     let counted = json!({ "input_tokens": tokens }).to_string();

@@ -15,7 +15,7 @@ use crate::plan::Refusal;
 use super::error::Problem;
 use super::openai::read;
 use super::router::Service;
-use super::{auth, body, surface};
+use super::surface::{self, Opened, open};
 
 /// What a quote does not do, said with each.
 const NOTE: &str =
@@ -26,10 +26,8 @@ pub(super) async fn plan(
     State(service): State<Arc<Service>>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    let (parts, body) = request.into_parts();
-    let tenant = auth::tenant(&service.keys, &parts.headers)?;
-    let body = body::read(&parts.headers, body, &service.settings).await?;
-    let (request, _) = read(&body, &parts.headers, &service.settings.efforts)?;
+    let Opened { tenant, headers, body } = open(&service, request).await?;
+    let (request, _) = read(&body, &headers, &service.settings.efforts)?;
     let quoted = service.gateway.quote(&tenant, request);
     let answer = quoted.map(|quoted| written(&quoted)).map_err(Problem::from).into_response();
     Ok(surface::with_limits(&service, &tenant, answer))

@@ -1,5 +1,7 @@
 //! One flow for every API that asks for an answer: admit, watch the flight, write what it tells in the API's own words.
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -16,7 +18,7 @@ use super::events::{Chunks, LOST, stream};
 use super::repeat::{Asked, Kept, Turn};
 use super::router::Service;
 use super::said::Said;
-use super::{headers, repeat};
+use super::{auth, body, headers, repeat};
 
 /// How an API writes answers.
 pub(super) trait Surface {
@@ -31,6 +33,25 @@ pub(super) trait Surface {
 
     /// An error as the API has it.
     fn problem(&self, problem: Problem, id: RequestId) -> Response;
+}
+
+/// A request whose caller is known and whose body is here.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) tenant: Arc<Tenant>,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// Finds out who asks, then reads the JSON body.
+///
+/// # Errors
+/// 401 before a byte of the body is read; as [`body::read`].
+pub(super) async fn open(service: &Service, request: axum::http::Request<Body>) -> Result<Opened, Problem> {
+    let (parts, body) = request.into_parts();
+    let tenant = auth::tenant(&service.keys, &parts.headers)?;
+    let body = body::read(&parts.headers, body, &service.settings).await?;
+    Ok(Opened { tenant, headers: parts.headers, body })
 }
 
 /// A request that was read and understood.
