@@ -16,6 +16,7 @@ pub mod storage;
 pub mod execute;
 pub mod learn;
 
+pub mod agent;
 pub mod backend;
 pub mod estimate;
 pub mod history;

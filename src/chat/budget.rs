@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::units::{Effort, Money, Preference, Tokens};
+use crate::units::{Count, Effort, EpisodeId, Money, Preference, Tokens};
+
+use super::EpisodeLimits;
 
 /// How deep to think, for a caller who does not count tokens.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,4 +33,10 @@ pub struct Budget {
     pub depth: Option<Depth>,
     /// Success against cost.
     pub preference: Option<Preference>,
+    /// The most tool calls of this one answer (`max_tool_calls`).
+    pub calls: Option<Count>,
+    /// The run that the request belongs to, where the caller names it.
+    pub episode: Option<EpisodeId>,
+    /// What that whole run may take, or, where it has no name, the run that the request turns out to belong to.
+    pub run: EpisodeLimits,
 }

@@ -4,12 +4,16 @@
 
 mod budget;
 mod embedding;
+mod episode;
 mod event;
 mod message;
 mod request;
+mod tools;
 
 pub use budget::{Budget, Depth};
 pub use embedding::{Embedding, Inputs};
+pub use episode::EpisodeLimits;
 pub use event::{Event, Finish, ToolCallDelta};
 pub use message::{Maker, Message, Origin, Part, Role, Signed, ToolCall};
 pub use request::{Form, Request, Sampling, Tool};
+pub use tools::{ToolCounts, ToolLimits};

@@ -61,6 +61,7 @@ prop_compose! {
             deadline: deadline.map(Duration::from_millis),
             depth: effort.and_then(|effort| effort_of(effort, None)),
             preference: None,
+            ..Budget::default()
         }
     }
 }

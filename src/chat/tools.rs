@@ -1,0 +1,64 @@
+//! Tool calls, counted by tool.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::units::Count;
+
+/// How many calls there may be; nothing is no limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolLimits {
+    /// Of all tools together.
+    pub all: Option<Count>,
+    /// Of each of these.
+    pub each: BTreeMap<Arc<str>, Count>,
+}
+
+/// How many calls there were, are set aside, or are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolCounts {
+    /// Of all tools together. Where they are set aside it may be less than the sum of `each`.
+    pub all: Count,
+    /// Of each of these.
+    pub each: BTreeMap<Arc<str>, Count>,
+}
+
+impl ToolLimits {
+    /// True where nothing is limited.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_none() && self.each.is_empty()
+    }
+
+    /// Lowers each limit to the other's where that is lower; takes over those that only the other has.
+    pub fn lower(&mut self, other: &ToolLimits) {
+        lower(&mut self.all, other.all);
+        for (tool, most) in &other.each {
+            let mine = self.each.entry(tool.clone()).or_insert(*most);
+            *mine = (*mine).min(*most);
+        }
+    }
+}
+
+impl ToolCounts {
+    /// None.
+    pub fn is_zero(&self) -> bool {
+        self.all == Count::ZERO && self.each.values().all(|count| *count == Count::ZERO)
+    }
+
+    /// How many calls of one tool.
+    pub fn of(&self, tool: &str) -> Count {
+        self.each.get(tool).copied().unwrap_or_default()
+    }
+
+    /// Counts so many more calls of a tool.
+    pub fn add(&mut self, tool: &Arc<str>, count: Count) {
+        self.all += count;
+        *self.each.entry(tool.clone()).or_default() += count;
+    }
+}
+
+pub(super) fn lower<T: Ord + Copy>(limit: &mut Option<T>, other: Option<T>) {
+    if let Some(other) = other {
+        *limit = Some(limit.map_or(other, |limit| limit.min(other)));
+    }
+}
