@@ -34,3 +34,6 @@ pub use step::{Asked, Next, Spent, Step, Wait, next};
 pub use terms::{ToolTerms, Tools};
 pub use trim::{Trim, Trimmed};
 pub use turns::{Run, TurnCap, Turns};
+
+#[cfg(test)]
+mod tests;
