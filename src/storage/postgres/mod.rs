@@ -67,6 +67,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "bank_clock", include_str!("../../../migrations/postgres/0005_bank_clock.sql")),
     (6, "priority", include_str!("../../../migrations/postgres/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/postgres/0007_history.sql")),
+    (8, "episodes", include_str!("../../../migrations/postgres/0008_episodes.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.
