@@ -34,6 +34,8 @@ pub use bank::PostgresBank;
 pub use changes::Changes;
 pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
+#[cfg(test)]
+pub(super) use opening::{STEPS, STEPS_BEFORE};
 pub(super) use restore::restore;
 pub use stories::PostgresStories;
 
