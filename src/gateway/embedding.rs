@@ -118,6 +118,7 @@ impl Gateway {
             id,
             about,
             worst: WorstCase { money, thinking: Tokens::ZERO },
+            step: None,
             prices: self.prices(&model.name),
             if_abandoned: self.if_abandoned(&model.name),
             now,
@@ -181,7 +182,9 @@ impl Making {
             Ok(seat) => seat,
             Err(refusal) => {
                 reservation.void();
-                drop(refusal.map(|refusal| answer.send(Err(refusal))));
+                if let Some(refusal) = refusal {
+                    let _ = answer.send(Err(refusal));
+                }
                 return;
             }
         };
@@ -200,13 +203,7 @@ impl Making {
         if let (Some(ticket), true) = (&self.ticket, prompt == Tokens::ZERO) {
             ticket.cost_nothing();
         }
-        let detail = SettlementDetail {
-            prompt,
-            overhead: Tokens::ZERO,
-            solution: Tokens::ZERO,
-            other: Tokens::ZERO,
-            outcome: outcome.into(),
-        };
+        let detail = SettlementDetail { prompt, outcome: outcome.into(), ..SettlementDetail::default() };
         reservation.settle(cost, Tokens::ZERO, detail).journalled(self.parts.settings.settle_patience).await;
         let Some(made) = made else { return };
         if let Err(failure) = &made {

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use crate::tenant::{Percent, Scope, TenantLimit, Terms};
-use crate::units::{Amount, Facet, Holder, Limit, Money, Timestamp, Unit, Window, Zone};
+use crate::units::{Amount, EpisodeId, Facet, Holder, Limit, Money, Timestamp, Unit, Window, Zone};
 
+use super::episodes::Episode;
 use super::purses::purse;
 use super::tally::{Tallies, Tally};
 use super::wish::Wish;
@@ -23,6 +24,8 @@ pub(super) struct Account {
     pub(super) whole: Tallies,
     /// Only those that a limit asks for.
     pub(super) facets: HashMap<Facet, Tallies>,
+    /// Runs of agents.
+    pub(super) episodes: HashMap<EpisodeId, Episode>,
     /// From when on they are counted, where something was spent before.
     pub(super) since: Vec<(Scope, Timestamp)>,
     overrun: Money,
@@ -218,6 +221,8 @@ impl Account {
             Facet::Whole => {
                 self.whole.roll(now, &self.zone);
             }
+            // Runs are counted from their first step on.
+            Facet::Episode(_) | Facet::Tool(..) => {}
             facet => {
                 self.facet(facet, now);
             }
@@ -226,6 +231,9 @@ impl Account {
 
     /// The window that a purse is of, where it is counted here.
     pub(super) fn window_of(&mut self, purse: &Purse) -> Option<&mut Tally> {
+        if let Facet::Episode(episode) | Facet::Tool(episode, _) = &purse.facet {
+            return self.episodes.get_mut(episode).map(|known| known.tally_mut(&purse.facet));
+        }
         let tally = self.tallies_mut(&purse.facet)?.at_mut(purse.window, purse.begins);
         tally.filter(|tally| tally.start == purse.begins)
     }

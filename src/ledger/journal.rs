@@ -6,9 +6,12 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::catalog::Prices;
-use crate::units::{Money, RequestId, Timestamp, Tokens};
+use crate::chat::ToolCounts;
+use crate::units::{EpisodeId, Money, RequestId, Timestamp, Tokens};
 
-use super::{About, AccountId, Amounts, IfAbandoned, JournalError, Seal, Usage, UsageQuery, spent, usage};
+use super::{
+    About, AccountId, Amounts, EpisodeUse, IfAbandoned, JournalError, Seal, Usage, UsageQuery, spent, usage,
+};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +37,10 @@ pub struct Dispatched {
     pub about: About,
     /// What was set aside for it until then.
     pub held: Amounts,
+    /// The tool calls of that.
+    pub tools: ToolCounts,
+    /// What those cost at most, which is part of the money.
+    pub tools_cost: Money,
     /// The prices in force, at which it will be settled.
     pub prices: Option<Prices>,
     /// What it is charged if nobody settles it.
@@ -115,6 +122,10 @@ pub struct SettlementDetail {
     pub solution: Tokens,
     /// Output tokens that were not delivered, thoughts apart: those are counted with all thoughts.
     pub other: Tokens,
+    /// Tool calls that passed.
+    pub tools: ToolCounts,
+    /// What those cost, which is part of what was charged.
+    pub tools_cost: Money,
     /// How it ended, in one word.
     pub outcome: std::borrow::Cow<'static, str>,
 }
@@ -156,6 +167,13 @@ pub trait Journal: Send + Sync {
     fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
         spent::from(self, moments).boxed()
     }
+
+    /// What the steps of one run of an account took that are resolved, however long ago.
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>>;
 
     /// What each account spent over all time; `since` in it is the beginning of time.
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>>;

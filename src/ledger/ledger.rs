@@ -6,12 +6,12 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::catalog::Allowance;
 use crate::tasks::Tasks;
 use crate::tenant::Terms;
 use crate::units::{Money, RequestId, Timestamp};
 
 use super::banker::Banker;
+use super::episode::Bells;
 use super::keeper::{Keeper, mourn};
 use super::lease::Bank;
 use super::observer::Guarded;
@@ -23,7 +23,7 @@ use super::sync::{Mutex, MutexGuard};
 use super::writer::Writer;
 use super::{
     About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
-    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals,
+    News, Observer, Refused, Reservation, Settings, Settling,
 };
 
 /// The ledger. Clones share it.
@@ -37,9 +37,10 @@ pub(super) struct Inner {
     accounts: Mutex<Accounts>,
     pub(super) queue: Arc<Queue>,
     observer: Arc<dyn Observer>,
-    settings: Settings,
+    pub(super) settings: Settings,
     /// Where replicas share the accounts.
-    sharing: Option<Arc<Sharing>>,
+    pub(super) sharing: Option<Arc<Sharing>>,
+    pub(super) bells: Bells,
 }
 
 impl Ledger {
@@ -108,7 +109,8 @@ impl Ledger {
             Writer { queue: queue.clone(), observer: observer.clone(), settings, sharing: sharing.clone() };
         tasks.spawn(writer.run(tasks.clone()));
         let accounts = Mutex::new(accounts);
-        Ledger { inner: Arc::new(Inner { accounts, queue, observer, settings, sharing }) }
+        let bells = Bells::new();
+        Ledger { inner: Arc::new(Inner { accounts, queue, observer, settings, sharing, bells }) }
     }
 
     /// Where entries are, for those who read them.
@@ -138,13 +140,16 @@ impl Ledger {
     /// Sets the worst case aside in memory, under every limit of the account and its ancestors or under none. Where
     /// replicas share the accounts and slices are too small, waits until more is had, or it is clear that there is none.
     pub async fn obtain(&self, claim: Claim) -> Result<Reservation, Refused> {
-        let Some(sharing) = &self.inner.sharing else { return self.reserve(claim) };
+        let Some(sharing) = &self.inner.sharing else {
+            self.prepare(&claim).await?;
+            return self.reserve(claim);
+        };
         match self.reserve(claim.clone()) {
             Err(Refused::Needs(_)) => {}
             decided => return decided,
         }
         let (answer, answered) = oneshot::channel();
-        sharing.wait(What::Reserve(claim, answer), self.inner.settings.dispatch_max);
+        sharing.wait(What::Reserve(Box::new(claim), answer), self.inner.settings.dispatch_max);
         answered.await.unwrap_or(Err(Refused::NoLease))
     }
 
@@ -176,7 +181,8 @@ impl Ledger {
         let _ = answered.await;
     }
 
-    /// Sets the worst case aside at once, or says why not.
+    /// Sets the worst case aside at once, or says why not. A step of a run of which nothing is known here is for
+    /// [`Ledger::obtain`].
     pub fn reserve(&self, mut claim: Claim) -> Result<Reservation, Refused> {
         if let Some(sharing) = &self.inner.sharing {
             if !sharing.is_held() {
@@ -187,7 +193,13 @@ impl Ledger {
             (claim.now, claim.expires) = (now, Timestamp(now.0.saturating_add(long)));
         }
         let (id, prices) = (claim.id, claim.prices);
-        let warnings = self.accounts().reserve(claim)?;
+        let mut accounts = self.accounts();
+        let episode = claim.about.episode.as_ref().filter(|_| !self.is_shared());
+        if episode.is_some_and(|episode| !accounts.knows_episode(&claim.account, episode)) {
+            return Err(Refused::Summing);
+        }
+        let warnings = accounts.reserve(claim)?;
+        drop(accounts);
         self.warn(&warnings);
         Ok(Reservation::new(self.clone(), id, prices))
     }
@@ -197,28 +209,13 @@ impl Ledger {
     pub fn expire(&self, now: Timestamp) -> usize {
         let mut accounts = self.accounts();
         let closed = accounts.expire(now);
+        accounts.forget_episodes(self.inner.settings.episode_idle, now);
         for one in closed.iter().filter(|one| !one.entries.is_empty()) {
             drop(self.inner.queue.push(one.entries.clone(), OnFailure::Retry));
         }
         drop(accounts);
         closed.iter().for_each(|one| self.tell(one));
         closed.len()
-    }
-
-    /// What is left under the tightest limit of each unit.
-    pub fn allowance(&self, account: &AccountId, about: &About, now: Timestamp) -> Allowance {
-        self.accounts().allowance(account, about, now)
-    }
-
-    /// How every limit of the account and its ancestors stands, the root's first; those on each user, for the one that
-    /// requests are about.
-    pub fn statement(&self, account: &AccountId, about: &About, now: Timestamp) -> Vec<Line> {
-        self.accounts().statement(account, about, now)
-    }
-
-    /// Every account over all time, by name. Where replicas share the accounts, what this one spent since it began.
-    pub fn totals(&self) -> Vec<Totals> {
-        self.accounts().totals()
     }
 
     /// All that is set aside now.
@@ -330,6 +327,9 @@ impl Ledger {
     }
 
     fn tell(&self, closed: &Closed) {
+        if let Some(episode) = &closed.about.episode {
+            self.inner.bells.ring(episode);
+        }
         if closed.overrun != Amounts::ZERO {
             let (request, model, overrun) = (closed.id, &closed.about.model, closed.overrun);
             let Amounts { money, thinking, .. } = overrun;

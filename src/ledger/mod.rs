@@ -4,6 +4,9 @@
 //! settled, voided or expired. The account machine is pure; the journal stands behind a trait and one writer
 //! commits to it in groups.
 //!
+//! A run of an agent is a part of its key's account whose limits come with its steps; the rows say what it took, so it is read
+//! when somebody asks for it, and forgotten when nobody does.
+//!
 //! Where replicas share the accounts, a machine reserves only what slices of the limits cover, which a bank hands out: the
 //! keeper renews the lease that they are held under, the banker gets more of them and hands back what is idle.
 
@@ -11,9 +14,12 @@ mod account;
 mod accounts;
 mod amounts;
 mod banker;
+mod bytes;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod daily;
+mod episode;
+mod episodes;
 mod error;
 mod journal;
 mod keeper;
@@ -26,6 +32,7 @@ mod open;
 mod opening;
 mod purses;
 mod queue;
+mod recall;
 mod recover;
 mod reservation;
 mod seal;
@@ -48,6 +55,7 @@ mod writer;
 
 pub use accounts::{Accounts, Claim, Extension, IfAbandoned};
 pub use amounts::Amounts;
+pub use episode::{EpisodeStanding, EpisodeUse, Step};
 pub use error::{JournalError, LedgerError, Need, Refused, Shortfall};
 pub use journal::{
     Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,

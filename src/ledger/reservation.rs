@@ -79,7 +79,8 @@ impl Reservation {
         }
     }
 
-    /// Notes what was used so far, for the case that nobody comes back to settle it. Never waits.
+    /// Notes what was used so far, for the case that nobody comes back to settle it: tokens alone, since then all tool calls
+    /// that are set aside are posted at their price. Never waits.
     pub fn meter(&self, cost: Money, thinking: Tokens) {
         self.ledger.meter(self.id, Amounts { money: cost, thinking, ..Amounts::ZERO });
     }
@@ -92,7 +93,7 @@ impl Reservation {
     /// Charges what was used. Balances change at once; it cannot fail.
     pub fn settle(mut self, cost: Money, thinking: Tokens, detail: SettlementDetail) -> Settling {
         self.is_open = false;
-        let spent = Amounts { money: cost, thinking, ..Amounts::ZERO };
+        let spent = Amounts { money: cost, thinking, tool_calls: detail.tools.all, ..Amounts::ZERO };
         self.ledger.resolve(|accounts| accounts.settle(self.id, spent, detail, self.ledger.now()))
     }
 

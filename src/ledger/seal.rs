@@ -8,6 +8,8 @@
 //!   of tokens, the outcome; then `R` and its reservation (account, about, held, prices, what is posted if abandoned,
 //!   admitted, expires); then for each extension `E`, its step, the model and how much more; then for each metering
 //!   `M`, its step and how much;
+//! - of a step of a run and of tool calls, after each `S` and `R` and what belongs to it: `A`, the run, what the tool calls cost, of how
+//!   many tools there were any, and the name and the count of each;
 //! - `Z`, when it was sealed, how many resolutions it covers.
 //!
 //! Whole numbers are 8 bytes, the high one first. Texts are their length and their bytes. What may be absent is a byte
@@ -20,6 +22,7 @@ use sha2::{Digest, Sha256};
 
 use crate::units::{Money, Timestamp, Tokens};
 
+use super::bytes::Bytes;
 use super::{About, AccountId, Amounts, Dispatched, Extended, How, Metered, QUARTER, Resolved};
 
 /// A day of UTC, in milliseconds.
@@ -200,7 +203,7 @@ impl Sealing {
         (self.through, self.resolutions) = (record.number, self.resolutions + 1);
         let Resolved { account, about, admitted, .. } = &record.resolved;
         for span in Span::ALL {
-            let key = (span, span.start(*admitted), account.clone(), about.clone());
+            let key = (span, span.start(*admitted), account.clone(), about.without_episode());
             self.rollups.entry(key).or_default().add(&record.resolved);
         }
     }
@@ -215,94 +218,6 @@ impl Sealing {
         hash.update(at.0.to_be_bytes());
         hash.update(u64::try_from(resolutions).unwrap_or(u64::MAX).to_be_bytes());
         Some((Seal { number, through, resolutions, at, hash: hash.finalize().into() }, rollups))
-    }
-}
-
-/// The canonical bytes of a record.
-struct Bytes(Vec<u8>);
-
-impl Bytes {
-    fn of(record: &Record) -> Bytes {
-        let mut bytes = Bytes(Vec::with_capacity(512));
-        bytes.resolved(record.number, &record.resolved);
-        if let Some(row) = &record.dispatched {
-            bytes.dispatched(row);
-        }
-        for step in &record.extended {
-            bytes.0.push(b'E');
-            bytes.whole(u64::from(step.step));
-            bytes.optional(step.model.as_deref(), Bytes::text);
-            bytes.amounts(step.more);
-        }
-        for step in &record.metered {
-            bytes.0.push(b'M');
-            bytes.whole(u64::from(step.step));
-            bytes.amounts(step.spent);
-        }
-        bytes
-    }
-
-    fn resolved(&mut self, number: i64, row: &Resolved) {
-        self.0.push(b'S');
-        self.signed(number);
-        self.0.extend(row.id.as_bytes());
-        self.text(row.account.as_str());
-        self.about(&row.about);
-        self.signed(row.admitted.0);
-        self.signed(row.at.0);
-        self.text(row.how.word());
-        self.amounts(row.spent);
-        self.amounts(row.overrun);
-        for tokens in [row.detail.prompt, row.detail.overhead, row.detail.solution, row.detail.other] {
-            self.whole(tokens.0);
-        }
-        self.text(&row.detail.outcome);
-    }
-
-    fn dispatched(&mut self, row: &Dispatched) {
-        self.0.push(b'R');
-        self.text(row.account.as_str());
-        self.about(&row.about);
-        self.amounts(row.held);
-        self.optional(row.prices, |bytes, prices| {
-            bytes.whole(prices.input.per_million_tokens.0);
-            bytes.whole(prices.output.per_million_tokens.0);
-        });
-        self.text(row.if_abandoned.word());
-        self.signed(row.admitted.0);
-        self.signed(row.expires.0);
-    }
-
-    fn about(&mut self, about: &About) {
-        for name in [&about.model, &about.user, &about.tag] {
-            self.optional(name.as_deref(), Bytes::text);
-        }
-    }
-
-    fn amounts(&mut self, amounts: Amounts) {
-        for count in [amounts.money.0, amounts.thinking.0, amounts.tool_calls.0] {
-            self.whole(count);
-        }
-    }
-
-    fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Bytes, T)) {
-        self.0.push(u8::from(value.is_some()));
-        if let Some(value) = value {
-            write(self, value);
-        }
-    }
-
-    fn text(&mut self, text: &str) {
-        self.whole(u64::try_from(text.len()).unwrap_or(u64::MAX));
-        self.0.extend(text.as_bytes());
-    }
-
-    fn whole(&mut self, number: u64) {
-        self.0.extend(number.to_be_bytes());
-    }
-
-    fn signed(&mut self, number: i64) {
-        self.0.extend(number.to_be_bytes());
     }
 }
 
@@ -334,6 +249,12 @@ mod tests {
         assert_ne!(whole, hash(Some(&before), &[&one, &two]));
         let dearer = Record { dispatched: None, ..one.clone() };
         assert_ne!(whole, hash(None, &[&dearer, &two]));
+        let mut step = one.clone();
+        step.resolved.about.episode = Some("run".parse().unwrap());
+        let is_step = hash(None, &[&step, &two]);
+        assert_ne!(whole, is_step);
+        step.resolved.detail.tools.each.insert("search".into(), crate::units::Count(1));
+        assert_ne!(is_step, hash(None, &[&step, &two]));
     }
 
     #[test]

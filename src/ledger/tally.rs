@@ -40,6 +40,8 @@ pub(super) struct Slice {
     pub(super) known_until: Timestamp,
     /// True once it is counted what was used before the part of the account was.
     pub(super) has_before: bool,
+    /// True where the bank knows that nothing of it is open and nothing is not used.
+    pub(super) is_final: bool,
 }
 
 /// The windows that hold now, and older ones in which reservations are open still.
@@ -105,6 +107,17 @@ impl Tally {
         now < known_until && size.saturating_add(others) > max
     }
 
+    /// True where no reservation is open that was admitted in it.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.open == 0
+    }
+
+    /// True where nothing is open and nothing can be handed back.
+    pub(super) fn is_over(&self) -> bool {
+        let is_told = |slice: &Slice| !slice.is_unsure && (slice.own == 0 || slice.is_final);
+        self.is_quiet() && self.slices.iter().all(is_told)
+    }
+
     /// Has every slice looked at anew before anything is taken of it.
     pub(super) fn doubt(&mut self) {
         for slice in &mut self.slices {
@@ -117,6 +130,23 @@ impl Tally {
         if !std::mem::replace(&mut self.slice_mut(unit).has_before, true) {
             self.spent += Amounts::of_unit(unit, before);
         }
+    }
+
+    /// Sets aside for a reservation that is new here.
+    pub(super) fn open(&mut self, held: Amounts) {
+        self.reserved += held;
+        self.open += 1;
+    }
+
+    /// Sets more aside for one that is not.
+    pub(super) fn extend(&mut self, more: Amounts) {
+        self.reserved += more;
+    }
+
+    pub(super) fn close(&mut self, held: Amounts, spent: Amounts) {
+        self.reserved = self.reserved.saturating_sub(held);
+        self.spent += spent;
+        self.open = self.open.saturating_sub(1);
     }
 
     /// True the first time that it is asked of a unit.
@@ -177,23 +207,16 @@ impl Tallies {
 
     /// Sets aside for a reservation that is new here.
     pub(super) fn open(&mut self, held: Amounts, admitted: Timestamp) {
-        for tally in self.holding(admitted) {
-            tally.reserved += held;
-            tally.open += 1;
-        }
+        self.holding(admitted).for_each(|tally| tally.open(held));
     }
 
     /// Sets more aside for one that is not.
     pub(super) fn extend(&mut self, more: Amounts, admitted: Timestamp) {
-        self.holding(admitted).for_each(|tally| tally.reserved += more);
+        self.holding(admitted).for_each(|tally| tally.extend(more));
     }
 
     pub(super) fn close(&mut self, held: Amounts, spent: Amounts, admitted: Timestamp) {
-        for tally in self.holding(admitted) {
-            tally.reserved = tally.reserved.saturating_sub(held);
-            tally.spent += spent;
-            tally.open = tally.open.saturating_sub(1);
-        }
+        self.holding(admitted).for_each(|tally| tally.close(held, spent));
     }
 
     /// Adds what was spent to those windows that began before it.

@@ -3,6 +3,7 @@
 mod answers;
 mod archive;
 mod books;
+mod calls;
 mod error;
 mod file;
 mod keys;

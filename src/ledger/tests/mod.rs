@@ -4,6 +4,7 @@ mod accounts;
 mod concurrency;
 #[cfg(not(feature = "shuttle"))]
 mod door;
+mod episodes;
 mod faults;
 mod guards;
 #[cfg(not(feature = "shuttle"))]
@@ -60,7 +61,7 @@ fn claim_of(account: &str, nanos: u64, tokens: u64, now: Timestamp) -> Claim {
     let (account, id, worst) = (AccountId::new(account), RequestId::new(), worst(nanos, tokens));
     let (about, if_abandoned) = (About::default(), IfAbandoned::PostWhole);
     let expires = Timestamp(now.0 + 60_000);
-    Claim { account, id, about, worst, prices: None, if_abandoned, now, expires }
+    Claim { account, id, about, worst, step: None, prices: None, if_abandoned, now, expires }
 }
 
 fn detail() -> SettlementDetail {

@@ -43,11 +43,13 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "idempotency", include_str!("../../../migrations/sqlite/0005_idempotency.sql")),
     (6, "priority", include_str!("../../../migrations/sqlite/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/sqlite/0007_history.sql")),
+    (8, "episodes", include_str!("../../../migrations/sqlite/0008_episodes.sql")),
 ];
 
 /// What a start reads.
 #[cfg(test)]
-pub(super) const READ_AT_START: [&str; 3] = [rows::UNRESOLVED, super::books::BETWEEN, super::books::BALANCES];
+pub(super) const READ_AT_START: [&str; 4] =
+    [rows::UNRESOLVED, super::books::BETWEEN, super::books::BALANCES, super::books::STEPS];
 
 /// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.
 #[derive(Debug)]

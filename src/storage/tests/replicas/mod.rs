@@ -1,6 +1,7 @@
 //! Replicas that share accounts through one database: their ledgers live in this process, their leases in PostgreSQL.
 
 mod endings;
+mod episodes;
 mod late;
 mod limits;
 
@@ -155,6 +156,7 @@ fn claim_at(account: &str, nanos: u64, now: Timestamp) -> Claim {
         id: RequestId::new(),
         about: About { model: Some("m".into()), ..About::default() },
         worst: WorstCase { money: Money(nanos), thinking: Tokens(1) },
+        step: None,
         prices: None,
         if_abandoned: IfAbandoned::PostWhole,
         now,

@@ -1,0 +1,95 @@
+//! Runs of agents: what a step of one sets aside, and how one stands.
+
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use crate::chat::{EpisodeLimits, ToolCounts};
+use crate::units::{Count, EpisodeId, Money, Tokens};
+
+use super::Amounts;
+
+/// What a request takes as one step of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Step {
+    /// What the whole run may take. The ledger remembers it; said again it is only lowered.
+    pub limits: EpisodeLimits,
+    /// The tool calls that are set aside.
+    pub tools: ToolCounts,
+    /// What those cost at most. It is part of the worst case's money.
+    pub tools_cost: Money,
+}
+
+/// What a run took, or has set aside.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EpisodeUse {
+    /// Money: tokens at their prices and tool calls at theirs.
+    pub cost: Money,
+    /// Thinking tokens.
+    pub thinking: Tokens,
+    /// Requests.
+    pub turns: Count,
+    /// Tool calls.
+    pub tools: ToolCounts,
+}
+
+impl EpisodeUse {
+    /// The greater of both, each for itself.
+    pub(super) fn at_least(mut self, other: &EpisodeUse) -> EpisodeUse {
+        self.cost = self.cost.max(other.cost);
+        self.thinking = self.thinking.max(other.thinking);
+        self.turns = self.turns.max(other.turns);
+        self.tools.all = self.tools.all.max(other.tools.all);
+        for (tool, count) in &other.tools.each {
+            let mine = self.tools.each.entry(tool.clone()).or_default();
+            *mine = (*mine).max(*count);
+        }
+        self
+    }
+
+    /// Adds what a request took that was a step of it.
+    pub(crate) fn add(&mut self, spent: Amounts, tools: &ToolCounts) {
+        self.cost += spent.money;
+        self.thinking += spent.thinking;
+        self.turns += spent.requests;
+        self.tools.all += spent.tool_calls;
+        for (tool, count) in &tools.each {
+            *self.tools.each.entry(tool.clone()).or_default() += *count;
+        }
+    }
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EpisodeStanding {
+    /// What it took. Where replicas share the accounts, what others have of a limit counts as spent.
+    pub spent: EpisodeUse,
+    /// What its open steps have set aside here.
+    pub reserved: EpisodeUse,
+}
+
+/// Several runs share a bell: who is woken by another's looks again.
+const BELLS: usize = 256;
+
+/// Rings when something of a run is resolved.
+#[derive(Debug)]
+pub(super) struct Bells(Box<[Notify]>);
+
+impl Bells {
+    pub(super) fn new() -> Bells {
+        Bells((0..BELLS).map(|_| Notify::new()).collect())
+    }
+
+    fn of(&self, episode: &EpisodeId) -> &Notify {
+        let spread = |hash: usize, byte: u8| hash.wrapping_mul(31).wrapping_add(usize::from(byte));
+        &self.0[episode.as_str().bytes().fold(0, spread) % BELLS]
+    }
+
+    pub(super) fn ring(&self, episode: &EpisodeId) {
+        self.of(episode).notify_waiters();
+    }
+
+    /// Hears what rings from now on, polled or not.
+    pub(super) fn heard(&self, episode: &EpisodeId) -> Notified<'_> {
+        self.of(episode).notified()
+    }
+}
