@@ -1,4 +1,4 @@
-//! Calls as DeepSeek's models write them: each between two tokens of its own, its name parted from its arguments by a
+//! Calls as `DeepSeek`'s models write them: each between two tokens of its own, its name parted from its arguments by a
 //! third. V3 and R1 put a kind before the name and fence the JSON; from V3.1 on there is neither.
 
 use super::{Written, json};

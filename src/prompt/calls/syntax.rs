@@ -17,7 +17,7 @@ pub enum Syntax {
     Llama,
     /// `<tool_call><function=…><parameter=…>…</parameter></function></tool_call>`: Qwen 3 Coder and later families.
     Coder,
-    /// `<｜tool▁calls▁begin｜>`, each call between tokens of its own, `<｜tool▁calls▁end｜>`: DeepSeek V3, R1 and later.
+    /// `<｜tool▁calls▁begin｜>`, each call between tokens of its own, `<｜tool▁calls▁end｜>`: `DeepSeek` V3, R1 and later.
     DeepSeek,
     /// `<|channel|>commentary to=functions.… <|constrain|>json<|message|>{…}<|call|>`: gpt-oss.
     Harmony,
