@@ -37,7 +37,8 @@ pub(super) fn offers(request: &Request) -> bool {
 pub(super) fn read(generation: Generation, request: &Request, syntax: Option<Syntax>) -> Generation {
     let Some(syntax) = syntax.filter(|_| offers(request)) else { return generation };
     let id = RequestId::new().to_string().replacen("req_", "call_", 1);
-    let reading = Reading { generation, calls: Calls::new(syntax, id), pieces: VecDeque::new() };
+    let reading =
+        Reading { generation, calls: Calls::new(syntax, id).of(&request.tools), pieces: VecDeque::new() };
     Box::pin(stream::unfold(reading, |mut reading| async move {
         let piece = reading.next().await?;
         Some((piece, reading))

@@ -62,8 +62,14 @@ const CAPABILITIES: [(&str, Capability); 4] = [
     ("penalties", Capability::Penalties),
 ];
 
-const SYNTAXES: [(&str, Syntax); 3] =
-    [("hermes", Syntax::Hermes), ("mistral", Syntax::Mistral), ("llama", Syntax::Llama)];
+const SYNTAXES: [(&str, Syntax); 6] = [
+    ("hermes", Syntax::Hermes),
+    ("mistral", Syntax::Mistral),
+    ("llama", Syntax::Llama),
+    ("coder", Syntax::Coder),
+    ("deepseek", Syntax::DeepSeek),
+    ("harmony", Syntax::Harmony),
+];
 
 /// The models of a backend: the bare names of `models`, and each `[[backend.model]]`.
 pub(super) fn declared(backend: &Section<'_>, base: &Base, known: &Known<'_>) -> Vec<Declared> {

@@ -170,7 +170,15 @@ impl<'d> Section<'d> {
 
     /// One of a few words.
     pub(super) fn word<T: Clone>(&self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
-        let word = self.get::<String>(key)?;
+        let word = match self.entry(key)?.get_ref() {
+            // TOML has words of its own for on and off, and people write them.
+            DeValue::Boolean(written) => {
+                let what = format!("{written} is not one of its words");
+                self.wrong(key, Wrong::new(what, format!("write {}", listed(words))));
+                return None;
+            }
+            _ => self.get::<String>(key)?,
+        };
         let meant = words.iter().find(|(known, _)| *known == word);
         if meant.is_none() {
             self.wrong(key, unknown_word(&word, words));
@@ -317,9 +325,11 @@ fn unknown_word<T>(word: &str, words: &[(&str, T)]) -> Wrong {
     let what = format!("\"{word}\" is unknown");
     match nearest(word, words.iter().map(|(known, _)| *known)) {
         Some(known) => Wrong::new(what, format!("did you mean \"{known}\"?")),
-        None => {
-            let known: Vec<String> = words.iter().map(|(known, _)| format!("\"{known}\"")).collect();
-            Wrong::new(what, format!("write {}", known.join(" or ")))
-        }
+        None => Wrong::new(what, format!("write {}", listed(words))),
     }
+}
+
+/// Words as they may be written.
+fn listed<T>(words: &[(&str, T)]) -> String {
+    words.iter().map(|(known, _)| format!("\"{known}\"")).collect::<Vec<_>>().join(" or ")
 }

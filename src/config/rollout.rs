@@ -26,9 +26,16 @@ pub(super) fn shares(route: &Section<'_>) -> Vec<Share> {
         let remedy = "write the name of the route whose rules are to be tried";
         let Some(name) = section.need::<String>("route", remedy) else { continue };
         let Some(share) = section.within("share", 0.0..=1.0) else {
-            section.wrong("share", Wrong::new("missing", "write a share of the traffic, like 0.05"));
+            if !section.has("share") {
+                section.wrong("share", Wrong::new("missing", "write a share of the traffic, like 0.05"));
+            }
             continue;
         };
+        if shares.iter().any(|share| *share.route == *name) {
+            section
+                .wrong("route", Wrong::new(format!("\"{name}\" stands twice"), "write one share for both"));
+            continue;
+        }
         shares.push(Share { route: name.into(), share: Chance::new(share) });
     }
     if shares.iter().map(|share| share.share.get()).sum::<f64>() > 1.0 + 1e-9 {

@@ -3,20 +3,21 @@
 use crate::catalog::TaskClass;
 
 use super::cue::Cue;
-use super::text::{Lexeme, Reading};
+use super::lexeme::Lexeme;
+use super::text::Reading;
 
 /// The class of a request, by the first rule that holds.
 pub(super) fn class_of(has_tools: bool, reading: &Reading<'_>) -> TaskClass {
-    let cues = Cues::of(reading);
+    let cues = &reading.tally.cues;
     if has_tools {
         TaskClass::Agentic
     } else if reading.options.len() >= 3 {
         TaskClass::MultipleChoice
-    } else if cues.code {
+    } else if cues.code >= 4 {
         TaskClass::Code
     } else if cues.extracts {
         TaskClass::Extraction
-    } else if cues.proves || cues.calculates {
+    } else if cues.proves || cues.calculates() {
         TaskClass::Math
     } else {
         TaskClass::Chat
@@ -25,37 +26,37 @@ pub(super) fn class_of(has_tools: bool, reading: &Reading<'_>) -> TaskClass {
 
 /// What words and signs hint at.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent hints, each one a rule's condition")]
-struct Cues {
-    code: bool,
+pub(super) struct Cues {
+    numbers: u32,
+    signs: u32,
+    /// A word of a program's counts as two of its signs.
+    code: u32,
+    asks: bool,
     extracts: bool,
     proves: bool,
-    calculates: bool,
 }
 
 impl Cues {
-    fn of(reading: &Reading<'_>) -> Cues {
-        let (mut numbers, mut signs, mut code, mut asks) = (0, 0, 0, false);
-        let mut cues = Cues::default();
-        for lexeme in &reading.lexemes {
-            match lexeme {
-                Lexeme::Number(_) => numbers += 1,
-                Lexeme::Sign('+' | '*' | '=' | '/' | '×' | '÷' | '^' | '<' | '>') => signs += 1,
-                Lexeme::Sign('{' | '}' | ';' | '`') => code += 1,
-                Lexeme::Sign('-' | '−') if numbers > 0 => signs += 1,
-                Lexeme::Sign(_) => {}
-                Lexeme::Word(word) => match Cue::of(word) {
-                    Some(Cue::Code) => code += 2,
-                    Some(Cue::Extract) => cues.extracts = true,
-                    Some(Cue::Proof) => cues.proves = true,
-                    Some(Cue::Amount | Cue::Compare) => asks = true,
-                    Some(Cue::Rate) | None => {}
-                },
-            }
+    #[inline]
+    pub(super) fn add(&mut self, lexeme: &Lexeme<'_>) {
+        match lexeme {
+            Lexeme::Number(_) => self.numbers += 1,
+            Lexeme::Sign('+' | '*' | '=' | '/' | '×' | '÷' | '^' | '<' | '>') => self.signs += 1,
+            Lexeme::Sign('{' | '}' | ';' | '`') => self.code += 1,
+            Lexeme::Sign('-' | '−') => self.signs += u32::from(self.numbers > 0),
+            Lexeme::Sign(_) => {}
+            Lexeme::Word(word) => match word.hints.cue {
+                Some(Cue::Code) => self.code += 2,
+                Some(Cue::Extract) => self.extracts = true,
+                Some(Cue::Proof) => self.proves = true,
+                Some(Cue::Amount | Cue::Compare) => self.asks = true,
+                Some(Cue::Rate) | None => {}
+            },
         }
-        cues.code = code >= 4;
-        cues.calculates = numbers >= 1 && (signs >= 1 || (asks && numbers >= 2));
-        cues
+    }
+
+    fn calculates(&self) -> bool {
+        self.numbers >= 1 && (self.signs >= 1 || (self.asks && self.numbers >= 2))
     }
 }
 

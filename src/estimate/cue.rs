@@ -1,4 +1,6 @@
-//! Words that tell what a question is about.
+//! Words that tell what a question is about, and how it is put.
+
+use super::spelling::Spelling;
 
 /// What a word hints at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,36 +17,6 @@ pub(super) enum Cue {
     Extract,
     /// A program.
     Code,
-}
-
-/// Longer words hint at nothing.
-const LONGEST: usize = 12;
-
-impl Cue {
-    /// The hint of a word in any case.
-    pub(super) fn of(word: &str) -> Option<Cue> {
-        if word.contains('_') && word.len() > 3 {
-            return Some(Cue::Code);
-        }
-        let mut lower = [0; LONGEST];
-        let lower = lower.get_mut(..word.len())?;
-        lower.copy_from_slice(word.as_bytes());
-        lower.make_ascii_lowercase();
-        Some(match &*lower {
-            b"per" | b"each" | b"every" | b"times" | b"rows" | b"boxes" | b"packs" | b"bags" | b"day"
-            | b"days" | b"week" | b"weeks" | b"hour" | b"hours" => Cue::Rate,
-            b"larger" | b"bigger" | b"greater" | b"smaller" | b"less" | b"largest" | b"smallest"
-            | b"compare" => Cue::Compare,
-            b"many" | b"much" | b"calculate" | b"compute" | b"sum" | b"solve" => Cue::Amount,
-            b"prove" | b"theorem" | b"integral" | b"derivative" | b"equation" | b"polynomial"
-            | b"probability" | b"modulo" => Cue::Proof,
-            b"extract" | b"summarize" | b"summarise" | b"summary" | b"quote" => Cue::Extract,
-            b"fn" | b"def" | b"impl" | b"struct" | b"const" | b"return" | b"async" | b"await"
-            | b"println" | b"printf" | b"nullptr" | b"elif" | b"lambda" | b"enum" | b"func" | b"void"
-            | b"import" => Cue::Code,
-            _ => return None,
-        })
-    }
 }
 
 /// How a question is put, for the shipped prior.
@@ -73,25 +45,200 @@ impl Style {
     pub(super) const COUNT: usize = Style::Statement as usize + 1;
 }
 
-/// The style that a word in any case hints at.
-pub(super) fn style(word: &str) -> Option<Style> {
-    let mut lower = [0; LONGEST];
-    let lower = lower.get_mut(..word.len())?;
-    lower.copy_from_slice(word.as_bytes());
-    lower.make_ascii_lowercase();
-    Some(match &*lower {
-        b"not" | b"except" | b"least" | b"false" | b"incorrect" | b"never" | b"cannot" | b"without" => {
-            Style::Negation
+/// Words by what they hint at.
+const CUES: &[(Cue, &[&str])] = &[
+    (
+        Cue::Rate,
+        &[
+            "per", "each", "every", "times", "rows", "boxes", "packs", "bags", "day", "days", "week",
+            "weeks", "hour", "hours",
+        ],
+    ),
+    (Cue::Compare, &["larger", "bigger", "greater", "smaller", "less", "largest", "smallest", "compare"]),
+    (Cue::Amount, &["many", "much", "calculate", "compute", "sum", "solve"]),
+    (
+        Cue::Proof,
+        &["prove", "theorem", "integral", "derivative", "equation", "polynomial", "probability", "modulo"],
+    ),
+    (Cue::Extract, &["extract", "summarize", "summarise", "summary", "quote"]),
+    (
+        Cue::Code,
+        &[
+            "fn", "def", "impl", "struct", "const", "return", "async", "await", "println", "printf",
+            "nullptr", "elif", "lambda", "enum", "func", "void", "import",
+        ],
+    ),
+];
+
+/// Words by the style that they belong to.
+const STYLES: &[(Style, &[&str])] = &[
+    (Style::Negation, &["not", "except", "least", "false", "incorrect", "never", "cannot", "without"]),
+    (
+        Style::Calculation,
+        &["calculate", "compute", "determine", "find", "evaluate", "solve", "many", "much", "estimate"],
+    ),
+    (Style::Question, &["what", "which", "who", "when", "where", "whose"]),
+    (
+        Style::Judgement,
+        &["why", "how", "explain", "describe", "best", "likely", "most", "should", "according"],
+    ),
+    (Style::Condition, &["if", "suppose", "assume", "assuming", "let", "given", "consider"]),
+    (Style::Rate, &["per", "each", "every", "times", "percent", "half", "twice", "rate"]),
+    (Style::Reference, &["following", "above", "below", "refers", "passage", "argument"]),
+    (Style::Statement, &["statement", "statements", "true"]),
+];
+
+/// What a word in any case hints at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Hints {
+    /// What the question is about.
+    pub cue: Option<Cue>,
+    /// How it is put.
+    pub style: Option<Style>,
+}
+
+impl Hints {
+    const NONE: Hints = Hints { cue: None, style: None };
+
+    /// The hints of a word.
+    #[inline]
+    pub(super) fn of(word: &Spelling) -> Hints {
+        if word.underscored && word.bytes > 3 {
+            return Hints { cue: Some(Cue::Code), style: None };
         }
-        b"calculate" | b"compute" | b"determine" | b"find" | b"evaluate" | b"solve" | b"many" | b"much"
-        | b"estimate" => Style::Calculation,
-        b"what" | b"which" | b"who" | b"when" | b"where" | b"whose" => Style::Question,
-        b"why" | b"how" | b"explain" | b"describe" | b"best" | b"likely" | b"most" | b"should"
-        | b"according" => Style::Judgement,
-        b"if" | b"suppose" | b"assume" | b"assuming" | b"let" | b"given" | b"consider" => Style::Condition,
-        b"per" | b"each" | b"every" | b"times" | b"percent" | b"half" | b"twice" | b"rate" => Style::Rate,
-        b"following" | b"above" | b"below" | b"refers" | b"passage" | b"argument" => Style::Reference,
-        b"statement" | b"statements" | b"true" => Style::Statement,
-        _ => return None,
-    })
+        if word.bytes > HEAD { Hints::NONE } else { TABLE.get(word.head) }
+    }
+}
+
+/// Longer words hint at nothing.
+const HEAD: usize = 16;
+/// Many more than words, so that most of the others end at the first look.
+const PLACES: usize = 1024;
+const KNOWN_MAX: usize = 128;
+
+/// The words by their letters, made when this is compiled.
+static TABLE: Table = Table::full();
+
+struct Table {
+    /// Where the word with that hash, or one after it, stands in `known`, counted from 1; 0 ends the search.
+    places: [u8; PLACES],
+    known: [([u64; 2], Hints); KNOWN_MAX],
+}
+
+impl Table {
+    #[inline]
+    fn get(&self, head: [u64; 2]) -> Hints {
+        let mut place = Table::place(head);
+        loop {
+            let at = usize::from(self.places[place]);
+            if at == 0 {
+                return Hints::NONE;
+            }
+            let (known, hints) = self.known[at - 1];
+            if known == head {
+                return hints;
+            }
+            place = (place + 1) % PLACES;
+        }
+    }
+
+    const fn place(head: [u64; 2]) -> usize {
+        let mixed = (head[0] ^ head[1].rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 54) as usize
+    }
+
+    const fn full() -> Table {
+        let mut table = Table { places: [0; PLACES], known: [([0; 2], Hints::NONE); KNOWN_MAX] };
+        let mut count = 0;
+        let mut kind = 0;
+        while kind < CUES.len() {
+            let (cue, words) = CUES[kind];
+            let mut word = 0;
+            while word < words.len() {
+                let at = table.entry(head(words[word]), &mut count);
+                table.known[at].1.cue = Some(cue);
+                word += 1;
+            }
+            kind += 1;
+        }
+        let mut kind = 0;
+        while kind < STYLES.len() {
+            let (style, words) = STYLES[kind];
+            let mut word = 0;
+            while word < words.len() {
+                let at = table.entry(head(words[word]), &mut count);
+                table.known[at].1.style = Some(style);
+                word += 1;
+            }
+            kind += 1;
+        }
+        table
+    }
+
+    /// Where a word stands, or will from now on.
+    const fn entry(&mut self, head: [u64; 2], count: &mut u8) -> usize {
+        let mut place = Table::place(head);
+        while self.places[place] != 0 {
+            let at = self.places[place] as usize - 1;
+            let known = self.known[at].0;
+            if known[0] == head[0] && known[1] == head[1] {
+                return at;
+            }
+            place = (place + 1) % PLACES;
+        }
+        let at = *count as usize;
+        *count += 1;
+        self.places[place] = *count;
+        self.known[at].0 = head;
+        at
+    }
+}
+
+/// A word of small letters as a `Spelling` begins.
+const fn head(word: &str) -> [u64; 2] {
+    let bytes = word.as_bytes();
+    assert!(bytes.len() <= HEAD, "a cue word is too long");
+    let mut head = [0; 2];
+    let mut at = 0;
+    while at < bytes.len() {
+        head[at / 8] |= (bytes[at] as u64) << (8 * (at % 8));
+        at += 1;
+    }
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hints(word: &str) -> Hints {
+        Hints::of(&Spelling::of(word.as_bytes()))
+    }
+
+    #[test]
+    fn every_word_of_the_lists_is_found_in_any_case_and_no_other() {
+        for (cue, words) in CUES {
+            words.iter().for_each(|word| assert_eq!(hints(&word.to_uppercase()).cue, Some(*cue), "{word}"));
+        }
+        for (style, words) in STYLES {
+            words.iter().for_each(|word| assert_eq!(hints(word).style, Some(*style), "{word}"));
+        }
+        let known = |word: &str| {
+            CUES.iter().any(|(_, words)| words.contains(&word))
+                || STYLES.iter().any(|(_, words)| words.contains(&word))
+        };
+        let (mut with, mut without) = (0, 0);
+        for word in include_str!("../../README.md").split(|c: char| !c.is_ascii_lowercase()) {
+            assert_eq!(hints(word) != Hints::NONE, known(word), "{word}");
+            if known(word) { with += 1 } else { without += 1 }
+        }
+        assert!(with > 100 && without > 1000);
+    }
+
+    #[test]
+    fn names_with_underscores_are_of_programs() {
+        assert_eq!(hints("a_b_c").cue, Some(Cue::Code));
+        assert_eq!(hints("a_very_long_name_of_a_function").cue, Some(Cue::Code));
+        assert_eq!(hints("a_b"), Hints::NONE);
+    }
 }

@@ -2,7 +2,8 @@
 
 use crate::catalog::{Domain, TaskClass};
 
-use super::text::{Lexeme, Reading};
+use super::lexeme::{Lexeme, Lexemes};
+use super::text::Reading;
 
 /// How many words are looked up: a question that needs more is told by these already.
 const WORDS_MAX: f64 = 100.0;
@@ -18,9 +19,9 @@ pub(super) fn familiarity(domain: &Domain, class: TaskClass, reading: &Reading<'
         return 1.0;
     }
     let (mut known, mut all) = (0.0, 0.0);
-    for lexeme in &reading.lexemes {
+    for lexeme in Lexemes::of(reading.seen) {
         let Lexeme::Word(word) = lexeme else { continue };
-        known += if knows(domain, word) { 1.0 } else { 0.0 };
+        known += if knows(domain, word.bytes) { 1.0 } else { 0.0 };
         all += 1.0;
         if all >= WORDS_MAX {
             break;
@@ -30,10 +31,10 @@ pub(super) fn familiarity(domain: &Domain, class: TaskClass, reading: &Reading<'
 }
 
 /// Looks a word up without allocating. What is longer than a sentence's words is no word.
-fn knows(domain: &Domain, word: &str) -> bool {
+fn knows(domain: &Domain, word: &[u8]) -> bool {
     let mut lower = [0; 64];
     let Some(lower) = lower.get_mut(..word.len()) else { return false };
-    lower.copy_from_slice(word.as_bytes());
+    lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
     std::str::from_utf8(lower).is_ok_and(|word| domain.words.contains(word))
 }

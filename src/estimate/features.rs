@@ -3,7 +3,8 @@
 use crate::catalog::{Feature, Features};
 
 use super::cue::Cue;
-use super::text::{Lexeme, Reading, Text};
+use super::lexeme::{Lexeme, Word};
+use super::text::{Reading, Text};
 
 /// The features of a question that stands alone, as the fit takes them.
 pub fn features(question: &str) -> Features {
@@ -12,8 +13,7 @@ pub fn features(question: &str) -> Features {
 
 /// The features of a text.
 pub(super) fn of(text: &Reading<'_>) -> Features {
-    let mut counts = Counts::default();
-    text.lexemes.iter().for_each(|&lexeme| counts.add(lexeme));
+    let counts = &text.tally.plain;
     let mut features = Features::default();
     features[Feature::Bias] = 1.0;
     features[Feature::Length] = log(text.bytes);
@@ -44,7 +44,7 @@ fn flag(set: bool) -> f64 {
 
 /// What one pass counts.
 #[derive(Debug, Default)]
-struct Counts {
+pub(super) struct Counts {
     words: usize,
     numbers: usize,
     digits: usize,
@@ -62,17 +62,19 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, lexeme: Lexeme) {
+    #[inline]
+    pub(super) fn add(&mut self, lexeme: &Lexeme<'_>) {
         match lexeme {
             Lexeme::Word(word) => self.word(word),
-            Lexeme::Number(number) => self.number(number),
-            Lexeme::Sign(sign) => self.sign(sign),
+            Lexeme::Number(number) => self.number(number.digits),
+            Lexeme::Sign(sign) => self.sign(*sign),
         }
     }
 
-    fn word(&mut self, word: &str) {
+    #[inline]
+    fn word(&mut self, word: &Word<'_>) {
         self.words += 1;
-        match Cue::of(word) {
+        match word.hints.cue {
             Some(Cue::Rate) => self.rates += 1,
             Some(Cue::Compare) => self.compares = true,
             Some(Cue::Code) => self.code += 1,
@@ -83,8 +85,9 @@ impl Counts {
     }
 
     /// Zeros take no step of their own: 204 is two digits of work.
-    fn number(&mut self, number: &str) {
-        let digits = number.bytes().filter(|&digit| digit != b'0').count().max(1);
+    #[inline]
+    fn number(&mut self, number: &[u8]) {
+        let digits = number.iter().filter(|&&digit| digit != b'0').count().max(1);
         self.numbers += 1;
         self.digits += number.len();
         if let Some(left) = self.factor.take() {
@@ -93,6 +96,7 @@ impl Counts {
         self.operand = Some(digits);
     }
 
+    #[inline]
     fn sign(&mut self, sign: char) {
         match (sign, self.operand) {
             ('*' | '×' | '·', Some(left)) => {

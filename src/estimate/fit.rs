@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::catalog::{Domain, Features, LogNormal, ModelCalibration, ModelDemand, TaskClass};
 use crate::units::Tokens;
 
+use super::lexeme::{Lexeme, Lexemes};
 use super::solve::{Observation, least_squares, logistic};
-use super::text::{Lexeme, Reading, Text};
+use super::text::{Reading, Text};
 use super::{classify, demand, features, mean};
 
 /// A word counts as known when this many questions had it.
@@ -153,15 +154,15 @@ fn domain(traces: &[Trace]) -> Domain {
         let text = Text::question(&trace.question);
         let reading = Reading::of(&text);
         *tasks.entry(classify::class_of(false, &reading)).or_default() += 1;
-        let distinct: BTreeSet<String> = reading.lexemes.iter().filter_map(word).collect();
+        let distinct: BTreeSet<String> = Lexemes::of(reading.seen).filter_map(word).collect();
         distinct.into_iter().for_each(|word| *words.entry(word).or_default() += 1);
     }
     Domain { tasks: often(tasks, traces.len() / 100 + 1).collect(), words: often(words, WORD_SEEN).collect() }
 }
 
-fn word(lexeme: &Lexeme<'_>) -> Option<String> {
+fn word(lexeme: Lexeme<'_>) -> Option<String> {
     match lexeme {
-        Lexeme::Word(word) => Some(word.to_ascii_lowercase()),
+        Lexeme::Word(word) => Some(String::from_utf8_lossy(word.bytes).to_ascii_lowercase()),
         _ => None,
     }
 }

@@ -9,6 +9,7 @@ use crate::catalog::{Calibration, Loadings, LogNormal, ModelDemand, TaskClass};
 use crate::units::{Chance, Tokens};
 
 use super::ability;
+use super::grams::Said;
 use super::prior::{self, Traits};
 use super::{LENGTH_MAX, Told, View, demand, hardness, logistic};
 
@@ -29,10 +30,10 @@ pub(super) struct Stranger<'a> {
 }
 
 impl<'a> Stranger<'a> {
-    pub(super) fn of(calibration: &'a Calibration, view: &View<'_>) -> Stranger<'a> {
+    pub(super) fn of(calibration: &'a Calibration, view: &View<'_>, said: Option<&Said>) -> Stranger<'a> {
         let general = &calibration.general;
-        let known = !general.surface.is_empty() && !general.grams.is_empty();
-        let traits = known.then(|| prior::read(general, view.reading).mixed(general));
+        let said = said.filter(|_| !general.surface.is_empty());
+        let traits = said.map(|said| prior::read(general, view.reading, said).mixed(general));
         Stranger {
             calibration,
             usual: demand(&calibration.prior, view.features),

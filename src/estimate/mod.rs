@@ -7,21 +7,27 @@ mod ability;
 mod classify;
 mod cue;
 mod domain;
+mod eight;
 mod features;
 mod fit;
 mod general;
 mod grams;
+mod lexeme;
 pub mod prior;
 mod prior_file;
 mod signal;
 mod solve;
+mod spelling;
 mod surface;
+mod tally;
 mod text;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::catalog::{Calibration, Demand, Features, LogNormal, ModelCalibration, ModelDemand, TaskClass};
+use crate::catalog::{
+    Calibration, Demand, Features, LogNormal, ModelCalibration, ModelDemand, Prior, TaskClass,
+};
 use crate::chat::Request;
 use crate::units::{Chance, Difficulty, Tokens};
 
@@ -31,6 +37,7 @@ pub use fit::{Cut, Trace, fit};
 pub use prior_file::{PriorError, decode, encode};
 pub use signal::{Signal, with_signal};
 
+use grams::{Said, Sum};
 use text::{Reading, Text};
 
 /// A prediction beyond this is a feature out of its range, not a length.
@@ -58,11 +65,12 @@ pub fn estimate(
     calibration: &Calibration,
 ) -> Demand {
     let text = Text::of(request);
-    let reading = Reading::of(&text);
+    let strange = prompts.keys().any(|name| !calibration.models.contains_key(name));
+    let (reading, said) = read(&text, &calibration.general, strange);
     let features = features::of(&reading);
     let class = classify::class_of(!request.tools.is_empty(), &reading);
     let view = View { reading: &reading, features: &features, class };
-    let stranger = general::Stranger::of(calibration, &view);
+    let stranger = general::Stranger::of(calibration, &view, said.as_ref());
     let (mut confidence, mut difficulty) = (0.0, 0.0);
     let mut one = |name: &Arc<str>, prompt: Tokens| {
         let told = match calibration.models.get(name) {
@@ -77,6 +85,14 @@ pub fn estimate(
     let count = Tokens(models.len() as u64).as_f64().max(1.0);
     let (confidence, difficulty) = (Chance::new(confidence / count), Difficulty::new(difficulty / count));
     Demand { class, difficulty, confidence, models }
+}
+
+/// Takes a text apart; with what a prior says of its words, where a model asks for that.
+fn read<'t>(text: &'t Text<'_>, prior: &Prior, strange: bool) -> (Reading<'t>, Option<Said>) {
+    match strange.then(|| Sum::of(prior)).flatten() {
+        Some(mut sum) => (Reading::with(text, |gram| sum.add(gram)), Some(sum.said())),
+        None => (Reading::of(text), None),
+    }
 }
 
 /// The coefficients that ship with the binary.

@@ -2,10 +2,9 @@
 
 use crate::catalog::{Prior, SURFACE, TRAITS};
 
+use super::grams::{Said, Sum};
+use super::surface;
 use super::text::{Reading, Text};
-use super::{grams, surface};
-
-use super::grams::Said;
 
 pub use super::grams::{RARITY_UNIT, place, rarity};
 
@@ -41,22 +40,23 @@ pub struct Views {
 /// What a fit sees of a question.
 pub fn sight(question: &str) -> Sight {
     let text = Text::question(question);
-    let reading = Reading::of(&text);
     let mut all = Vec::new();
-    grams::each(&reading, |gram| all.push(gram));
+    let reading = Reading::with(&text, |gram| all.push(gram));
     Sight { surface: surface::of(&reading), grams: all }
 }
 
 /// Both readings of a question.
 pub fn views(prior: &Prior, sight: &Sight) -> Views {
-    let said = grams::said(prior, |add| sight.grams.iter().for_each(|&gram| add(gram)));
-    viewed(prior, &sight.surface, &said)
+    let mut sum = Sum::of(prior);
+    if let Some(sum) = &mut sum {
+        sight.grams.iter().for_each(|&gram| sum.add(gram));
+    }
+    viewed(prior, &sight.surface, &sum.as_ref().map(Sum::said).unwrap_or_default())
 }
 
 /// Both readings of a text.
-pub(super) fn read(prior: &Prior, reading: &Reading<'_>) -> Views {
-    let said = grams::said(prior, |add| grams::each(reading, add));
-    viewed(prior, &surface::of(reading), &said)
+pub(super) fn read(prior: &Prior, reading: &Reading<'_>, said: &Said) -> Views {
+    viewed(prior, &surface::of(reading), said)
 }
 
 fn viewed(prior: &Prior, surface: &[f64; SURFACE], said: &Said) -> Views {

@@ -3,12 +3,13 @@
 
 use crate::catalog::SURFACE;
 
-use super::cue::{Style, style};
-use super::text::{Lexeme, Reading};
+use super::cue::Style;
+use super::lexeme::Lexeme;
+use super::text::Reading;
 
 /// The surface features of a text; the first is always 1.
 pub(super) fn of(reading: &Reading<'_>) -> [f64; SURFACE] {
-    let counts = Counts::of(reading);
+    let counts = &reading.tally.surface;
     let options = Options::of(&reading.options);
     let seen = reading.seen.trim_end();
     let ends = |sign: char| flag(seen.lines().next_back().is_some_and(|line| line.ends_with(sign)));
@@ -36,8 +37,8 @@ pub(super) fn of(reading: &Reading<'_>) -> [f64; SURFACE] {
         log(counts.signs[PERCENT]),
         log(counts.signs[FOREIGN]),
         flag(counts.signs[FORMULA] > 0),
-        flag(reading.asked.contains("__")),
-        log(reading.asked.matches('\n').count()),
+        flag(counts.underscored && reading.asked.contains("__")),
+        log(reading.asked.bytes().filter(|&byte| byte == b'\n').count()),
         flag(counts.styles[Style::Negation as usize] > 0),
         log(counts.styles[Style::Calculation as usize]),
         log(counts.styles[Style::Question as usize]),
@@ -81,8 +82,8 @@ const FOREIGN: usize = 9;
 const OTHER: usize = 10;
 
 /// What one pass over the lexemes counts.
-#[derive(Default)]
-struct Counts {
+#[derive(Debug, Default)]
+pub(super) struct Counts {
     words: usize,
     letters: usize,
     capitals: usize,
@@ -90,29 +91,31 @@ struct Counts {
     digits: usize,
     signs: [usize; OTHER + 1],
     styles: [usize; Style::COUNT],
+    underscored: bool,
 }
 
 impl Counts {
-    fn of(reading: &Reading<'_>) -> Counts {
-        let mut counts = Counts::default();
-        for lexeme in &reading.lexemes {
-            match lexeme {
-                Lexeme::Word(word) => {
-                    counts.words += 1;
-                    counts.letters += word.len();
-                    counts.capitals += usize::from(word.as_bytes()[0].is_ascii_uppercase());
-                    if let Some(style) = style(word) {
-                        counts.styles[style as usize] += 1;
-                    }
+    #[inline]
+    pub(super) fn add(&mut self, lexeme: &Lexeme<'_>) {
+        match lexeme {
+            Lexeme::Word(word) => {
+                self.words += 1;
+                self.letters += word.bytes.len();
+                self.capitals += usize::from(word.bytes[0].is_ascii_uppercase());
+                self.underscored |= word.underscored;
+                if let Some(style) = word.hints.style {
+                    self.styles[style as usize] += 1;
                 }
-                Lexeme::Number(number) => {
-                    counts.numbers += 1;
-                    counts.digits += number.len();
-                }
-                Lexeme::Sign(sign) => counts.signs[kind(*sign)] += 1,
+            }
+            Lexeme::Number(number) => {
+                self.numbers += 1;
+                self.digits += number.digits.len();
+            }
+            Lexeme::Sign(sign) => {
+                self.signs[kind(*sign)] += 1;
+                self.underscored |= *sign == '_';
             }
         }
-        counts
     }
 }
 

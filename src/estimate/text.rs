@@ -1,8 +1,10 @@
-//! The text that is looked at, and the lexemes in it.
+//! The text that is looked at, and what it is taken apart into.
 
 use std::borrow::Cow;
 
 use crate::chat::{Message, Part, Request, Role};
+
+use super::tally::Tally;
 
 /// How much of a text's beginning, and of its end, is looked at: questions stand at one of the two.
 const END_BYTES: usize = 8 * 1024;
@@ -27,23 +29,12 @@ pub(super) struct Reading<'t> {
     pub bytes: usize,
     /// Bytes of the messages before it.
     pub context: usize,
-    /// Its lexemes, in order.
-    pub lexemes: Vec<Lexeme<'t>>,
+    /// What was counted in it.
+    pub tally: Tally,
     /// What stands before the first of its options: all, where it has none.
     pub asked: &'t str,
     /// Lines that open like one of several options: `A)`, `b.`, `(C)`, `D:`, without that opening.
     pub options: Vec<&'t str>,
-}
-
-/// A piece of text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lexeme<'a> {
-    /// Letters, with apostrophes and underscores between them.
-    Word(&'a str),
-    /// Digits.
-    Number(&'a str),
-    /// Anything else but a space.
-    Sign(char),
 }
 
 impl<'t> Text<'t> {
@@ -87,9 +78,13 @@ impl<'t> Text<'t> {
 impl<'t> Reading<'t> {
     /// Takes a text apart.
     pub(super) fn of(text: &'t Text<'_>) -> Reading<'t> {
+        Reading::with(text, |_| ())
+    }
+
+    /// Takes a text apart, and calls with the hash of every lexeme and every pair of neighbours.
+    pub(super) fn with(text: &'t Text<'_>, gram: impl FnMut(u64)) -> Reading<'t> {
         let seen: &str = &text.seen;
-        let mut lexemes = Vec::with_capacity(seen.len() / 4 + 8);
-        lexemes.extend(Lexemes { rest: seen });
+        let tally = Tally::of(seen, gram);
         let mut options = Vec::new();
         let mut asked = seen;
         let mut from = 0;
@@ -102,7 +97,7 @@ impl<'t> Reading<'t> {
             }
             from += line.len() + 1;
         }
-        Reading { seen, bytes: text.bytes, context: text.context, lexemes, asked, options }
+        Reading { seen, bytes: text.bytes, context: text.context, tally, asked, options }
     }
 }
 
@@ -130,67 +125,6 @@ fn tail(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
-/// Splits a text into lexemes.
-struct Lexemes<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Iterator for Lexemes<'a> {
-    type Item = Lexeme<'a>;
-
-    /// What is ASCII, nearly everything in most texts, is told apart byte by byte.
-    fn next(&mut self) -> Option<Lexeme<'a>> {
-        let blank = self.rest.bytes().take_while(u8::is_ascii_whitespace).count();
-        self.rest = &self.rest[blank..];
-        match *self.rest.as_bytes().first()? {
-            b'0'..=b'9' => {
-                let end = self.rest.bytes().take_while(u8::is_ascii_digit).count();
-                Some(Lexeme::Number(self.take(end)))
-            }
-            first if first.is_ascii_alphabetic() => Some(self.word()),
-            first if first.is_ascii() => {
-                self.rest = &self.rest[1..];
-                Some(Lexeme::Sign(char::from(first)))
-            }
-            _ => self.other(),
-        }
-    }
-}
-
-impl<'a> Lexemes<'a> {
-    fn word(&mut self) -> Lexeme<'a> {
-        let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'_');
-        let mut end = self.rest.bytes().take_while(inside).count();
-        if self.rest.as_bytes().get(end).is_some_and(|byte| !byte.is_ascii()) {
-            end = self
-                .rest
-                .find(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '_'))
-                .unwrap_or(self.rest.len());
-        }
-        Lexeme::Word(self.take(end))
-    }
-
-    /// What begins beyond ASCII.
-    fn other(&mut self) -> Option<Lexeme<'a>> {
-        let first = self.rest.chars().next()?;
-        if first.is_whitespace() {
-            self.rest = self.rest.trim_start();
-            return self.next();
-        }
-        if first.is_alphabetic() {
-            return Some(self.word());
-        }
-        self.rest = &self.rest[first.len_utf8()..];
-        Some(Lexeme::Sign(first))
-    }
-
-    fn take(&mut self, end: usize) -> &'a str {
-        let (taken, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        taken
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,26 +136,6 @@ mod tests {
         assert!(text.seen.starts_with("begin é") && text.seen.ends_with("é end"));
         assert!(text.seen.len() <= 2 * END_BYTES + 1);
         assert_eq!(text.bytes, 80_010);
-    }
-
-    #[test]
-    fn words_numbers_and_signs_are_told_apart() {
-        let text = Text::question("What's 34*(5 - x1)? élan\u{a0}né");
-        use Lexeme::{Number, Sign, Word};
-        let expected = [
-            Word("What's"),
-            Number("34"),
-            Sign('*'),
-            Sign('('),
-            Number("5"),
-            Sign('-'),
-            Word("x1"),
-            Sign(')'),
-            Sign('?'),
-            Word("élan"),
-            Word("né"),
-        ];
-        assert_eq!(Reading::of(&text).lexemes, expected);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::calls::Syntax;
 use super::detokenizer::{Bytes, Detokenizer};
 use super::error::PromptError;
 use super::template::{Context, Template};
@@ -27,6 +28,7 @@ pub struct Format {
     bytes: Bytes,
     tags: Option<Tags>,
     ends: Vec<u32>,
+    syntax: Option<Syntax>,
     bos: String,
     eos: String,
 }
@@ -44,6 +46,7 @@ impl Format {
             bytes: Bytes::new(vocabulary),
             tags: tags.map(|(start, end)| Tags { start, end }),
             ends: vocabulary.ends(),
+            syntax: Syntax::of_template(template),
             bos: vocabulary.bos.map(text).unwrap_or_default(),
             eos: text(vocabulary.eos),
         })
@@ -97,6 +100,11 @@ impl Format {
     /// The tokens that end a text, the end-of-text token first.
     pub fn ends(&self) -> &[u32] {
         &self.ends
+    }
+
+    /// How the template shows the model to write its tool calls, if it is a syntax that can be read.
+    pub fn syntax(&self) -> Option<Syntax> {
+        self.syntax
     }
 
     /// True where the prompt ends inside a thought: with the tag that begins one, but for white space.

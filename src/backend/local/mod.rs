@@ -32,7 +32,7 @@ pub struct Settings {
     pub top_p: f32,
     /// Only the k likeliest tokens, where the caller does not say; 0 for all.
     pub top_k: u32,
-    /// How the model writes its tool calls, where it calls any.
+    /// How the model writes its tool calls, where it calls any; by its template, where nothing is said.
     pub tool_syntax: Option<Syntax>,
 }
 
@@ -66,6 +66,8 @@ impl Local {
     /// The model that the engine runs, spoken to in its format.
     pub fn new(engine: Engine, format: Arc<Format>, settings: Settings) -> Result<Local, PromptError> {
         let hand_off = format.encode(&settings.hand_off)?;
+        let tool_syntax = settings.tool_syntax.or_else(|| format.syntax());
+        let settings = Settings { tool_syntax, ..settings };
         Ok(Local { engine, format, hand_off, settings, pace: Pace::default() })
     }
 

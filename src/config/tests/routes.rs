@@ -54,3 +54,17 @@ fn mistakes_in_them_are_reported_with_their_remedies() {
         ],
     );
 }
+
+#[test]
+fn a_share_that_is_none_is_one_mistake_and_two_of_one_route_are_another() {
+    check(
+        "[[route]]\nname = \"r\"\nenforce = false\n[[route.shares]]\nroute = \"s\"\nshare = -0.7\n\
+         [[route]]\nname = \"t\"\nshares = [{ route = \"s\", share = 0.1 }, { route = \"s\", share = 0.2 }]\n\
+         [[route]]\nname = \"s\"\n",
+        &[
+            "line 3: route.enforce: false is not one of its words; write \"on\" or \"observe\" or \"off\"",
+            "line 6: route.shares.share: -0.7 is out of range; write 0 to 1",
+            "line 9: route.shares.route: \"s\" stands twice; write one share for both",
+        ],
+    );
+}
