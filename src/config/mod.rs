@@ -26,6 +26,7 @@ mod opinion;
 mod provider;
 mod reader;
 mod resilience;
+mod responses;
 mod rollout;
 mod route;
 mod secret;
@@ -62,6 +63,8 @@ pub struct Settings {
     pub gateway: gateway::Settings,
     /// What is remembered of requests with an idempotency key.
     pub idempotency: crate::idempotency::Settings,
+    /// What is kept of responses that callers may come back to.
+    pub responses: crate::agent::stored::Settings,
     /// What is learned from outcomes, and what is kept of them.
     pub learn: gateway::LearnSettings,
     /// How the ledger keeps up with its journal.
@@ -194,6 +197,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         http,
         idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
         gateway,
+        responses: responses::responses(root),
         learn: learn::learn(root, &storage),
         ledger,
         storage,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::chat::{Budget, Depth};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
-use crate::units::{Effort, Money, Preference, Tokens};
+use crate::units::{Count, Effort, Money, Preference, Tokens};
 
 /// The effort words and what they mean.
 pub(crate) type Efforts = BTreeMap<String, Effort>;
@@ -91,6 +91,17 @@ impl<'a> Dialects<'a> {
         }
     }
 
+    /// The members of a Responses body, all but `reasoning`.
+    pub(super) fn responses(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+        self.total(fields, "max_output_tokens")?;
+        // OpenAI counts calls of its own tools; here there are none, so it is those of the caller's in this one answer.
+        least(&mut self.budget.calls, fields.whole("max_tool_calls")?.map(Count));
+        match fields.fields("budget")? {
+            Some(budget) => self.extension(budget),
+            None => Ok(()),
+        }
+    }
+
     /// `X-Budget-Thinking-Tokens: 200` and its like, for clients without an extra body.
     pub(super) fn headers(&mut self, headers: &HeaderMap) -> Result<(), Problem> {
         let mut members = serde_json::Map::new();
@@ -161,7 +172,7 @@ impl<'a> Dialects<'a> {
     }
 
     /// `OpenRouter`'s `reasoning`.
-    fn reasoning(&mut self, mut fields: Fields) -> Result<(), Problem> {
+    pub(super) fn reasoning(&mut self, mut fields: Fields) -> Result<(), Problem> {
         let name = fields.name("effort");
         self.word(&name, fields.text("effort")?)?;
         self.thinking(fields.whole("max_tokens")?);

@@ -11,6 +11,7 @@ mod keys;
 mod opening;
 mod purses;
 mod records;
+mod responses;
 mod restore;
 mod rows;
 mod seals;
@@ -34,6 +35,7 @@ pub use bank::PostgresBank;
 pub use changes::Changes;
 pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
+pub use responses::PostgresResponses;
 pub(super) use restore::restore;
 pub use stories::PostgresStories;
 
@@ -67,6 +69,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "bank_clock", include_str!("../../../migrations/postgres/0005_bank_clock.sql")),
     (6, "priority", include_str!("../../../migrations/postgres/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/postgres/0007_history.sql")),
+    (10, "responses", include_str!("../../../migrations/postgres/0010_responses.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use serde_json::Value;
+use stint::agent::stored::{self, MemoryResponses, ResponseKeeper};
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::Scripted;
@@ -225,7 +226,9 @@ impl World {
         adjust(&mut http);
         let refresh = Box::new(|| ());
         let (settings, shared, inside) = (http.clone(), metrics.clone(), gateway.clone());
-        let service = Service { settings, keys, gateway, idempotency, metrics: shared, refresh };
+        let responses =
+            ResponseKeeper::open(&tasks, Arc::new(MemoryResponses::default()), stored::Settings::default());
+        let service = Service { settings, keys, gateway, idempotency, responses, metrics: shared, refresh };
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());
         let server = Server::new(http, metrics.clone(), tasks.clone());
