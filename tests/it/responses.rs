@@ -357,6 +357,11 @@ async fn a_run_keeps_its_name_from_response_to_response() {
     let acts = post(ask("hi", json!({ "previous_response_id": more, "tools": search }))).await;
     post(ask("hi", json!({ "previous_response_id": acts }))).await;
     assert_eq!(episodes(&script)[2..], [Some(talk.clone()), Some(talk)], "named after the first response");
+    let named = post(ask("hi", json!({ "metadata": { "episode_id": "task-42" } }))).await;
+    post(ask("hi", json!({ "previous_response_id": named }))).await;
+    post(ask("hi", json!({ "previous_response_id": named, "budget": { "episode": "task-43" } }))).await;
+    let names = ["task-42", "task-42", "task-43"].map(|name| Some(name.to_owned()));
+    assert_eq!(episodes(&script)[4..], names, "a name goes along until another is said");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use crate::chat::{Request, Sampling};
-use crate::http::budget::{Dialects, Efforts};
+use crate::http::budget::{self, Dialects, Efforts};
 use crate::http::error::Problem;
 use crate::http::fields::{Fields, MISSING};
 use crate::http::strict;
@@ -81,6 +81,7 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
     let stream = fields.flag("stream")?.unwrap_or(false);
     stream_options(&mut fields)?;
     let mut extra = extra(&mut fields)?;
+    dialects.episode(budget::of_metadata(&extra)?);
     extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), verbosity.into())));
     let asked = Asked {
         instructions: fields.text("instructions")?,

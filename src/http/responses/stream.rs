@@ -97,11 +97,7 @@ impl events::Chunks for Chunks {
     /// For those who look at the response's state, and for those who look for an error.
     fn problem(&self, problem: &Problem) -> String {
         let error = problem.to_json()["error"].take();
-        let code = match problem.status().as_u16() {
-            429 => "rate_limit_exceeded",
-            400..=499 => "invalid_prompt",
-            _ => "server_error",
-        };
+        let code = failed_code(problem.status().as_u16(), error["code"].as_str());
         let mut response = self.frame.clone();
         response["status"] = "failed".into();
         response["store"] = false.into();
@@ -113,5 +109,15 @@ impl events::Chunks for Chunks {
             "code": error["code"], "message": error["message"], "param": error["param"], "error": error,
         });
         failed + &event("error", number + 1, flat)
+    }
+}
+
+/// The API has few words for why a response failed; agents look for two more.
+fn failed_code(status: u16, code: Option<&str>) -> &str {
+    match (status, code) {
+        (_, Some(code @ ("insufficient_quota" | "context_length_exceeded"))) => code,
+        (429, _) => "rate_limit_exceeded",
+        (400..=499, _) => "invalid_prompt",
+        _ => "server_error",
     }
 }
