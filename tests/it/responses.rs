@@ -10,9 +10,10 @@ use stint::agent::stored::{self, Chain, MemoryResponses, Responses, ResponsesErr
 use stint::backend::remote::anthropic::{Anthropic, Settings};
 use stint::backend::remote::{self, Secret};
 use stint::backend::scripted::{Play, Record, Scripted};
-use stint::backend::{Call, Failure, Fault};
+use stint::backend::{Backend, Call, Failure, Fault};
 use stint::catalog::{Capability, Class, Model};
 use stint::chat::{Role, ToolCallDelta};
+use stint::http;
 use stint::units::{AccountId, RequestId, Timestamp, Tokens};
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
@@ -336,6 +337,32 @@ async fn a_stream_whose_backend_dies_fails_and_has_no_clean_end() {
     }
     let path = format!("/v1/responses/{}", response["id"].as_str().unwrap());
     assert_eq!(world.get("sk-acme", &path).await.status, 404, "what failed is not kept");
+}
+
+/// A caller cannot make the server remember more than it has room for.
+#[tokio::test]
+async fn what_is_continued_takes_room_as_a_body_does() {
+    let script = Arc::new(Scripted::each(plays)) as Arc<dyn Backend>;
+    let adjust =
+        |settings: &mut http::Settings| (settings.body_max, settings.bodies_max) = (4 << 10, 8 << 10);
+    let world = World::with(vec![(able("m"), script)], vec![tenant("acme", RICH)], adjust).await;
+    let mut previous = Value::Null;
+    for _ in 0..2 {
+        let body = ask("x".repeat(2500), json!({ "previous_response_id": previous }));
+        previous = world.post("/v1/responses", "sk-acme", &body).await.good()["id"].clone();
+    }
+    for stream in [false, true] {
+        let body = ask("more", json!({ "previous_response_id": previous, "stream": stream }));
+        let refused = world.post("/v1/responses", "sk-acme", &body).await;
+        assert_eq!(
+            (refused.status, &refused.error()["code"]),
+            (503, &json!("overloaded")),
+            "{}",
+            refused.text
+        );
+    }
+    let small = world.post("/v1/responses", "sk-acme", &ask("hi", json!({ "stream": true }))).await;
+    assert_eq!(small.status, 200, "and gives it back");
 }
 
 /// The run that a request is said to belong to.

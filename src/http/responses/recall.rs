@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::agent::stored::{Chain, ResponsesError, StoredResponse};
 use crate::chat::Request;
+use crate::http::bodies::{Held, Room};
 use crate::http::error::Problem;
 use crate::http::router::Service;
 use crate::tenant::Tenant;
@@ -32,15 +33,19 @@ pub(super) fn forgetful(error: &ResponsesError) -> Problem {
 }
 
 /// Puts the conversation into the request: what is continued, then what was sent, with what that refers to in its place.
+/// What is continued takes room as a body does.
 pub(super) async fn conversation(
     service: &Service,
     tenant: &Tenant,
     asked: &mut Asked,
-) -> Result<(), Problem> {
+    room: Option<&Room>,
+) -> Result<Option<Held>, Problem> {
     let chain = match asked.previous {
         Some(previous) => Some(continued(service, tenant, previous).await?),
         None => None,
     };
+    let size = chain.as_ref().map_or(0, Chain::size);
+    let held = room.filter(|_| size > 0).map(|room| room.more(size)).transpose()?;
     dereference(service, tenant, &mut asked.input).await?;
     let mut conversation = Conversation::new(asked.instructions.as_deref());
     for link in chain.iter().flat_map(|chain| chain.links.iter().rev()) {
@@ -58,7 +63,7 @@ pub(super) async fn conversation(
     if asked.request.budget.episode.is_none() {
         asked.request.budget.episode = chain.and_then(|chain| episode(&chain, &asked.request));
     }
-    Ok(())
+    Ok(held)
 }
 
 /// The items of a stored list.

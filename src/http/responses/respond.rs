@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::gateway::{Flight, Receipt};
+use crate::http::bodies::{Held, Room};
 use crate::http::error::Problem;
 use crate::http::events;
 use crate::http::router::Service;
@@ -31,13 +32,14 @@ pub(in crate::http) async fn respond(
     State(service): State<Arc<Service>>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
+    let room = request.extensions().get::<Room>().cloned();
     let Opened { tenant, headers, body } = open(&service, request).await?;
     let mut asked = parse::read(&body, &headers, &service.settings.efforts)?;
-    recall::conversation(&service, &tenant, &mut asked).await?;
+    let held = recall::conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
     let keeping = keeping(&service, &tenant, &mut asked);
     let Asked { request, stream, look, echo, .. } = asked;
     let call = Call { headers, body, request, stream };
-    answer(&service, &tenant, call, &Responses { look, echo, keeping }).await
+    answer(&service, &tenant, call, &Responses { look, echo, keeping, held }).await
 }
 
 /// What is to be kept, where both the caller and the operator want that.
@@ -58,6 +60,8 @@ struct Responses {
     look: Look,
     echo: Map<String, Value>,
     keeping: Option<Keeping>,
+    /// Room for what it continues.
+    held: Option<Held>,
 }
 
 impl Responses {
@@ -92,7 +96,8 @@ impl Surface for Responses {
     }
 
     fn chunks(&self, flight: &Flight, created: Timestamp) -> Box<dyn events::Chunks> {
-        Box::new(Chunks::new(flight, created, self.look.clone(), &self.echo, self.keeping.clone()))
+        let chunks = Chunks::new(flight, created, self.look.clone(), &self.echo, self.keeping.clone());
+        Box::new(chunks.holding(self.held.clone()))
     }
 
     fn problem(&self, problem: Problem, _: RequestId) -> Response {

@@ -1,12 +1,11 @@
 //! A response as events.
 
-use std::sync::Arc;
-
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use crate::gateway::{Flight, Receipt, Report};
+use crate::http::bodies::Held;
 use crate::http::error::Problem;
 use crate::http::events;
 use crate::units::{RequestId, Timestamp};
@@ -26,6 +25,8 @@ pub(super) struct Chunks {
     begun: bool,
     /// What ends it, once it has ended and is kept.
     ended: Option<String>,
+    /// Room for what it continues.
+    _held: Option<Held>,
 }
 
 impl Chunks {
@@ -36,19 +37,14 @@ impl Chunks {
         echo: &Map<String, Value>,
         keeping: Option<Keeping>,
     ) -> Chunks {
-        Chunks::of(flight.id(), flight.model(), created, look, echo, keeping)
+        let id = flight.id();
+        let frame = echo::frame(id, created, flight.model(), keeping.is_some(), echo);
+        Chunks { id, frame, teller: Teller::new(id, look), keeping, begun: false, ended: None, _held: None }
     }
 
-    fn of(
-        id: RequestId,
-        model: &Arc<str>,
-        created: Timestamp,
-        look: Look,
-        echo: &Map<String, Value>,
-        keeping: Option<Keeping>,
-    ) -> Chunks {
-        let frame = echo::frame(id, created, model, keeping.is_some(), echo);
-        Chunks { id, frame, teller: Teller::new(id, look), keeping, begun: false, ended: None }
+    /// The same with room that it gives back when it is over.
+    pub(super) fn holding(self, held: Option<Held>) -> Chunks {
+        Chunks { _held: held, ..self }
     }
 
     fn begin(&mut self) -> String {
