@@ -19,11 +19,13 @@ enum Words {
     Anthropic,
 }
 
+/// The body of the smallest question.
+type Question = fn() -> Value;
+
 /// One way to ask for something.
 struct Surface {
     path: &'static str,
-    /// The body of the smallest question.
-    body: fn() -> Value,
+    body: Question,
     stream: bool,
     /// Whether there are thoughts to be limited.
     thinks: bool,
@@ -53,7 +55,7 @@ fn message() -> Value {
 
 /// Whoever adds a way in adds it here.
 fn surfaces() -> Vec<Surface> {
-    let kinds: [(&str, fn() -> Value, bool, Words); 5] = [
+    let kinds: [(&str, Question, bool, Words); 5] = [
         ("/v1/chat/completions", chat, true, Words::OpenAi),
         ("/v1/completions", text, false, Words::OpenAi),
         ("/v1/embeddings", vectors, false, Words::OpenAi),
@@ -139,11 +141,11 @@ impl Surface {
             .filter_map(|line| line.strip_prefix("data: "))
             .filter(|data| *data != "[DONE]");
         let events = data.map(|data| serde_json::from_str::<Value>(data).unwrap());
-        let budgets = events.filter_map(|event| {
+        let mut budgets = events.filter_map(|event| {
             let told = event.get("budget").or_else(|| event.get("response")?.get("budget"));
             told.filter(|budget| !budget.is_null()).cloned()
         });
-        budgets.last().unwrap_or_else(|| panic!("{}: {}", self.name(), answer.text))
+        budgets.next_back().unwrap_or_else(|| panic!("{}: {}", self.name(), answer.text))
     }
 }
 

@@ -108,6 +108,13 @@ struct Memory {
     kept: stored::Settings,
 }
 
+impl From<idempotency::Settings> for Memory {
+    fn from(remembered: idempotency::Settings) -> Memory {
+        let store = Arc::new(MemoryResponses::default());
+        Memory { remembered, store, kept: stored::Settings::default() }
+    }
+}
+
 /// The gateway and what stands around it.
 pub(crate) struct World {
     pub(crate) base: String,
@@ -190,7 +197,7 @@ impl World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
         let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
         let memory = Memory { remembered, store, kept };
-        World::all_of(journal, served, callers, memory, (vec![auto()], None), |_| ()).await
+        World::of(journal, served, callers, memory, (vec![auto()], None), |_| ()).await
     }
 
     /// Models, and routes among them; `auto` must be one.
@@ -208,24 +215,11 @@ impl World {
         journal: Arc<dyn Journal>,
         served: Vec<Served>,
         callers: Vec<Caller>,
-        remembered: idempotency::Settings,
-        routes: (Vec<Route>, Option<Learns>),
-        adjust: impl FnOnce(&mut http::Settings),
-    ) -> World {
-        let store = Arc::new(MemoryResponses::default());
-        let memory = Memory { remembered, store, kept: stored::Settings::default() };
-        World::all_of(journal, served, callers, memory, routes, adjust).await
-    }
-
-    async fn all_of(
-        journal: Arc<dyn Journal>,
-        served: Vec<Served>,
-        callers: Vec<Caller>,
-        memory: Memory,
+        memory: impl Into<Memory>,
         (routes, learns): (Vec<Route>, Option<Learns>),
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
-        let Memory { remembered, store, kept } = memory;
+        let Memory { remembered, store, kept } = memory.into();
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
