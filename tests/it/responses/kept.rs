@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use stint::agent::stored::{self, Chain, MemoryResponses, Responses, ResponsesError, StoredResponse};
 use stint::backend::Backend;
 use stint::backend::scripted::Scripted;
+use stint::catalog::Model;
 use stint::http;
-use stint::units::{AccountId, RequestId, Timestamp};
+use stint::units::{AccountId, RequestId, Timestamp, Tokens};
 
 use crate::harness::{Answer, Folder, Process, World, tenant};
 use crate::sdk::keys;
@@ -139,24 +140,24 @@ impl Responses for Broken {
 #[tokio::test]
 async fn what_is_continued_takes_room_as_a_body_does() {
     let script = Arc::new(Scripted::each(plays)) as Arc<dyn Backend>;
+    let roomy = Model { context: Tokens(100_000), ..able("m") };
     let adjust =
-        |settings: &mut http::Settings| (settings.body_max, settings.bodies_max) = (4 << 10, 8 << 10);
-    let world = World::with(vec![(able("m"), script)], vec![tenant("acme", RICH)], adjust).await;
-    let mut previous = Value::Null;
-    for _ in 0..2 {
-        let body = ask("x".repeat(2500), json!({ "previous_response_id": previous }));
-        previous = world.post("/v1/responses", "sk-acme", &body).await.good()["id"].clone();
-    }
-    for stream in [false, true] {
-        let body = ask("more", json!({ "previous_response_id": previous, "stream": stream }));
-        let refused = world.post("/v1/responses", "sk-acme", &body).await;
-        assert_eq!(
-            (refused.status, &refused.error()["code"]),
-            (503, &json!("overloaded")),
-            "{}",
-            refused.text
-        );
-    }
+        |settings: &mut http::Settings| (settings.body_max, settings.bodies_max) = (4 << 10, 16 << 10);
+    let world = World::with(vec![(roomy, script)], vec![tenant("acme", RICH)], adjust).await;
+    let (mut previous, mut turns) = (Value::Null, 0);
+    let refused = loop {
+        let stream = turns % 2 == 1;
+        let body = ask("x".repeat(2500), json!({ "previous_response_id": previous, "stream": stream }));
+        let answer = world.post("/v1/responses", "sk-acme", &body).await;
+        match (answer.status, stream) {
+            (200, false) => previous = answer.json()["id"].clone(),
+            (200, true) => previous = events(&answer).last().unwrap().1["response"]["id"].clone(),
+            _ => break answer,
+        }
+        turns += 1;
+    };
+    assert!((2..6).contains(&turns), "{turns}: {}", refused.text);
+    assert_eq!((refused.status, &refused.error()["code"]), (503, &json!("overloaded")), "{}", refused.text);
     let small = world.post("/v1/responses", "sk-acme", &ask("hi", json!({ "stream": true }))).await;
     assert_eq!(small.status, 200, "and gives it back");
 }
