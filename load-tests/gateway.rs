@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::post;
+use stint::agent::stored::ResponseKeeper;
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::{Play, Scripted};
@@ -85,6 +86,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
     let journal = database.journal();
     let (answers, remembered) = (database.answers(), settings.idempotency.clone());
     let idempotency = Idempotency::open(tasks, answers, remembered, Timestamp::now()).await?;
+    let responses = ResponseKeeper::open(tasks, database.responses(), settings.responses.clone());
     let keys = Keys::open();
     let terms = [Terms::unlimited(Tenant::anonymous().account)];
     let ledger =
@@ -109,7 +111,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         learning: Learning::off(),
     });
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
-    Ok(http::api(&Arc::new(Service { settings, keys, gateway, idempotency, metrics, refresh })))
+    Ok(http::api(&Arc::new(Service { settings, keys, gateway, idempotency, responses, metrics, refresh })))
 }
 
 fn model() -> Model {

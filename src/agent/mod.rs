@@ -16,6 +16,7 @@ mod room;
 mod settings;
 mod standing;
 mod step;
+pub mod stored;
 mod terms;
 mod tracker;
 mod trim;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 
+use crate::agent::stored::ResponseKeeper;
 use crate::backend::fleet::Fleet;
 use crate::catalog::Calibration;
 use crate::config::Settings;
@@ -110,6 +111,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     directory::watch(&work, directory.clone(), database.changes());
     let (answers, remembered) = (database.answers(), settings.idempotency.clone());
     let idempotency = Idempotency::open(&ledger_work, answers, remembered, ledger.now()).await?;
+    let responses = ResponseKeeper::open(&ledger_work, database.responses(), settings.responses.clone());
     sweep(&work, &ledger);
     seal::daily(&work, &ledger);
     let engines = Arc::new(engines);
@@ -139,7 +141,8 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     });
     let (http, keys) = (settings.http, directory.keys().clone());
     let refresh = Box::new(refresh);
-    let service = Arc::new(Service { settings: http.clone(), keys, gateway, idempotency, metrics, refresh });
+    let service = Service { settings: http.clone(), keys, gateway, idempotency, responses, metrics, refresh };
+    let service = Arc::new(service);
     let mut bound = vec![(listeners.api, http::api(&service))];
     bound.extend(listeners.metrics.map(|bound| (bound, http::monitoring(&service))));
     bound.extend(listeners.admin.zip(admin).map(|(bound, admin)| (bound, http::admin::admin(&admin))));

@@ -27,6 +27,7 @@ mod opinion;
 mod provider;
 mod reader;
 mod resilience;
+mod responses;
 mod rollout;
 mod route;
 mod secret;
@@ -65,6 +66,8 @@ pub struct Settings {
     pub agents: crate::agent::Settings,
     /// What is remembered of requests with an idempotency key.
     pub idempotency: crate::idempotency::Settings,
+    /// What is kept of responses that callers may come back to.
+    pub responses: crate::agent::stored::Settings,
     /// What is learned from outcomes, and what is kept of them.
     pub learn: gateway::LearnSettings,
     /// How the ledger keeps up with its journal.
@@ -198,6 +201,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
         gateway,
         agents: agents::agents(root),
+        responses: responses::responses(root),
         learn: learn::learn(root, &storage),
         ledger,
         storage,

@@ -227,7 +227,8 @@ fn every_example_in_the_complete_file_works() {
 #[test]
 fn every_known_key_is_in_the_complete_file() {
     let mut unknown = String::new();
-    let sections = ["server", "admin", "gateway", "idempotency", "ledger", "resilience", "alerts", "log"];
+    let sections =
+        ["server", "admin", "gateway", "idempotency", "responses", "ledger", "resilience", "alerts", "log"];
     for section in sections.into_iter().chain(["engine", "keys"]) {
         unknown += &format!("[{section}]\n??? = 1\n");
     }

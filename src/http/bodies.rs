@@ -12,13 +12,16 @@ use axum::http::{Request, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Settings;
 use super::error::Problem;
 
 /// Room is counted in pieces of so many bytes.
 const PIECE: usize = 1 << 10;
+
+/// Room that is taken.
+pub(super) type Held = Arc<OwnedSemaphorePermit>;
 
 /// What is left of the room.
 #[derive(Debug, Clone)]
@@ -31,6 +34,15 @@ impl Room {
     pub(super) fn new(settings: &Settings) -> Room {
         let pieces = pieces(settings.bodies_max).min(Semaphore::MAX_PERMITS);
         Room { pieces: Arc::new(Semaphore::new(pieces)), body_max: settings.body_max }
+    }
+
+    /// Room for what a request brings along beside its body, held until it is let go of.
+    ///
+    /// # Errors
+    /// 503 where there is none.
+    pub(super) fn more(&self, bytes: usize) -> Result<Held, Problem> {
+        let wanted = u32::try_from(pieces(bytes)).unwrap_or(u32::MAX);
+        self.pieces.clone().try_acquire_many_owned(wanted).map(Arc::new).map_err(|_| full())
     }
 
     /// The bytes that a request may bring. One that says it brings too many is refused unread, elsewhere.
@@ -47,13 +59,13 @@ impl Room {
     }
 }
 
-/// Answers 503 where there is no room.
-pub(super) async fn bounded(State(room): State<Room>, request: Request<Body>, next: Next) -> Response {
+/// Answers 503 where there is no room. What is behind it may ask for more.
+pub(super) async fn bounded(State(room): State<Room>, mut request: Request<Body>, next: Next) -> Response {
     let wanted = u32::try_from(pieces(room.wanted(&request))).unwrap_or(u32::MAX);
     let Ok(taken) = room.pieces.clone().try_acquire_many_owned(wanted) else {
-        let message = "the requests in flight leave no room for this one's body; try again shortly";
-        return Problem::overloaded(message.to_owned(), Duration::from_secs(1)).into_response();
+        return full().into_response();
     };
+    request.extensions_mut().insert(room);
     let answer = next.run(request).await;
     if answer.body().size_hint().exact().is_some() {
         return answer;
@@ -64,6 +76,11 @@ pub(super) async fn bounded(State(room): State<Room>, request: Request<Body>, ne
             frame
         }))
     })
+}
+
+fn full() -> Problem {
+    let message = "the requests in flight leave no room for what this one brings; try again shortly";
+    Problem::overloaded(message.to_owned(), Duration::from_secs(1))
 }
 
 fn pieces(bytes: usize) -> usize {

@@ -104,6 +104,17 @@ impl<'a> Dialects<'a> {
         }
     }
 
+    /// The members of a Responses body, all but `reasoning`.
+    pub(super) fn responses(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+        self.total(fields, "max_output_tokens")?;
+        // OpenAI counts calls of its own tools; here there are none, so it is those of the caller's in this one answer.
+        self.calls(fields)?;
+        match fields.fields("budget")? {
+            Some(budget) => self.extension(budget),
+            None => Ok(()),
+        }
+    }
+
     /// `X-Budget-Thinking-Tokens: 200` and its like, for clients without an extra body; and `X-Episode-Id`.
     pub(super) fn headers(&mut self, headers: &HeaderMap) -> Result<(), Problem> {
         let mut members = serde_json::Map::new();
@@ -196,7 +207,7 @@ impl<'a> Dialects<'a> {
     }
 
     /// `OpenRouter`'s `reasoning`.
-    fn reasoning(&mut self, mut fields: Fields) -> Result<(), Problem> {
+    pub(super) fn reasoning(&mut self, mut fields: Fields) -> Result<(), Problem> {
         let name = fields.name("effort");
         self.word(&name, fields.text("effort")?)?;
         self.thinking(fields.whole("max_tokens")?);

@@ -6,6 +6,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use crate::gateway::{Flight, Receipt};
@@ -57,8 +59,13 @@ impl Surface for Completions {
         self.look.style.endpoint()
     }
 
-    fn object(&self, receipt: &Receipt, said: Vec<Said>, created: Timestamp) -> Value {
-        completion(receipt, said, created, self.look)
+    fn object<'a>(
+        &'a self,
+        receipt: &'a Receipt,
+        said: Vec<Said>,
+        created: Timestamp,
+    ) -> BoxFuture<'a, Value> {
+        ready(completion(receipt, said, created, self.look)).boxed()
     }
 
     fn chunks(&self, flight: &Flight, created: Timestamp) -> Box<dyn events::Chunks> {

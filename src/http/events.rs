@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::future::{BoxFuture, ready};
 use futures_util::stream::unfold;
+use futures_util::{FutureExt, Stream};
 use tokio::time::Instant;
 
-use crate::gateway::{Flight, Report};
+use crate::gateway::{Flight, Receipt, Report};
 
 use super::error::Problem;
 use super::repeat::Kept;
@@ -21,6 +22,11 @@ pub(super) const LOST: &str = "a flight ended without saying how";
 pub(super) trait Chunks: Send {
     /// The text that one report puts on the wire; nothing for what is not to be shown.
     fn write(&mut self, report: Report) -> String;
+
+    /// What has to be done before the end is told.
+    fn before_end<'a>(&'a mut self, _: &'a Receipt) -> BoxFuture<'a, ()> {
+        ready(()).boxed()
+    }
 
     /// What keeps a silent stream alive and is skipped by clients.
     fn silence(&self) -> &'static str;
@@ -85,7 +91,10 @@ impl Streaming {
                 return Some(self.chunks.problem(&Problem::internal(self.flight.id(), LOST)));
             };
             let cost = match &report {
-                Report::Done(receipt) => Some(receipt.cost.to_string()),
+                Report::Done(receipt) => {
+                    self.chunks.before_end(receipt).await;
+                    Some(receipt.cost.to_string())
+                }
                 Report::Event(..) | Report::Failed(_) => None,
             };
             let text = self.chunks.write(report);

@@ -57,8 +57,9 @@ fn read(mut fields: Fields) -> Result<Opinion, Problem> {
 
 /// A request's id as any of our answers shows it. What is no id names no request.
 pub(super) fn id(text: &str) -> Result<RequestId, Problem> {
-    let bare =
-        ["req_", "chatcmpl-", "cmpl-", "msg_"].into_iter().find_map(|prefix| text.strip_prefix(prefix));
+    let bare = ["req_", "chatcmpl-", "cmpl-", "msg_", "resp_"]
+        .into_iter()
+        .find_map(|prefix| text.strip_prefix(prefix));
     bare.and_then(|bare| bare.parse().ok()).ok_or_else(Problem::unknown_request)
 }
 
@@ -81,7 +82,7 @@ mod tests {
     #[test]
     fn an_answer_is_named_by_any_of_its_ids_and_judged_in_one_of_three_ways() {
         let expected = ID.parse::<RequestId>().unwrap();
-        for prefix in ["req_", "chatcmpl-", "cmpl-", "msg_"] {
+        for prefix in ["req_", "chatcmpl-", "cmpl-", "msg_", "resp_"] {
             let said = read_json(&json!({ "id": format!("{prefix}{ID}"), "correct": true })).unwrap();
             assert_eq!(said, Opinion::Score(expected, Chance::new(1.0)));
         }

@@ -6,6 +6,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
 use crate::gateway::{Flight, Receipt};
@@ -52,8 +54,8 @@ impl Surface for Messages {
         "messages"
     }
 
-    fn object(&self, receipt: &Receipt, said: Vec<Said>, _: Timestamp) -> Value {
-        message(receipt, said, self.look)
+    fn object<'a>(&'a self, receipt: &'a Receipt, said: Vec<Said>, _: Timestamp) -> BoxFuture<'a, Value> {
+        ready(message(receipt, said, self.look)).boxed()
     }
 
     fn chunks(&self, flight: &Flight, _: Timestamp) -> Box<dyn events::Chunks> {

@@ -22,6 +22,7 @@ mod pages;
 mod plan;
 mod repeat;
 mod requests;
+mod responses;
 mod router;
 mod said;
 mod server;

@@ -8,10 +8,11 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
+use crate::agent::stored::ResponseKeeper;
 use crate::gateway::Gateway;
 use crate::idempotency::Idempotency;
 use crate::metrics::Metrics;
@@ -21,7 +22,7 @@ use crate::units::RequestId;
 use super::error::Problem;
 use super::{
     Settings, anthropic, auth, bodies, chat, embeddings, feedback, headers, messages, pages, plan, requests,
-    usage,
+    responses, usage,
 };
 
 /// What the handlers ask.
@@ -34,6 +35,8 @@ pub struct Service {
     pub gateway: Gateway,
     /// What was answered under callers' own keys.
     pub idempotency: Idempotency,
+    /// Responses that callers may come back to.
+    pub responses: ResponseKeeper,
     /// What Prometheus sees.
     pub metrics: Arc<Metrics>,
     /// Brings the series up to date that are read rather than counted, before they are shown.
@@ -71,6 +74,10 @@ fn rows() -> Vec<Row<Arc<Service>>> {
         Row::new("POST", "/v1/embeddings", post(embeddings::embeddings)),
         Row::new("POST", "/v1/messages", post(messages::messages)),
         Row::new("POST", "/v1/messages/count_tokens", post(messages::count_tokens)),
+        Row::new("POST", "/v1/responses", post(responses::respond)),
+        Row::new("GET", "/v1/responses/{id}", get(responses::retrieve)),
+        Row::new("DELETE", "/v1/responses/{id}", delete(responses::delete)),
+        Row::new("GET", "/v1/responses/{id}/input_items", get(responses::input_items)),
         Row::new("POST", "/v1/plan", post(plan::plan)),
         Row::new("GET", "/v1/models", get(pages::models)),
         Row::new("GET", "/v1/models/{*name}", get(pages::model)),

@@ -1,5 +1,7 @@
 //! What one choice has said so far, whichever way it is to be written.
 
+use serde::de::IgnoredAny;
+
 use crate::chat::Event;
 
 /// The events of one choice, neighbours joined.
@@ -29,6 +31,11 @@ impl Said {
     pub(super) fn into_events(self) -> Vec<Event> {
         self.0
     }
+}
+
+/// True once the arguments of a call are whole.
+pub(super) fn is_whole(arguments: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::chat::Request;
@@ -25,8 +26,13 @@ pub(super) trait Surface {
     /// The endpoint's name, by which a request is told from the same body for another.
     fn endpoint(&self) -> &'static str;
 
-    /// The whole answer as one object.
-    fn object(&self, receipt: &Receipt, said: Vec<Said>, created: Timestamp) -> Value;
+    /// The whole answer as one object, once what has to be done before it is told is done.
+    fn object<'a>(
+        &'a self,
+        receipt: &'a Receipt,
+        said: Vec<Said>,
+        created: Timestamp,
+    ) -> BoxFuture<'a, Value>;
 
     /// What writes it as events.
     fn chunks(&self, flight: &Flight, created: Timestamp) -> Box<dyn Chunks>;
@@ -138,7 +144,7 @@ async fn whole(mut flight: Flight, created: Timestamp, surface: &impl Surface) -
             }
             Report::Failed(refusal) => return Err(refusal.into()),
             Report::Done(receipt) => {
-                let body = surface.object(&receipt, said, created).to_string();
+                let body = surface.object(&receipt, said, created).await.to_string();
                 let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
                 headers::cost(response.headers_mut(), receipt.cost);
                 return Ok(response);

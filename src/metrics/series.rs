@@ -21,6 +21,7 @@ pub struct Requests {
     pub fallbacks: IntCounterVec,
     pub rescues: IntCounterVec,
     pub idempotency: IntCounterVec,
+    pub stored: IntCounterVec,
     pub success_predicted: HistogramVec,
     pub connections: IntGauge,
 }
@@ -178,6 +179,11 @@ impl Requests {
             idempotency: make.counts(
                 "idempotency_total",
                 "Requests with an idempotency key, by what there was under it",
+                &["outcome"],
+            )?,
+            stored: make.counts(
+                "responses_stored_total",
+                "Responses that were to be kept, by what became of them",
                 &["outcome"],
             )?,
             success_predicted: make.spreads(

@@ -8,6 +8,7 @@ mod error;
 mod file;
 mod keys;
 mod postgres;
+mod responses;
 mod settings;
 mod sqlite;
 mod stories;
@@ -22,11 +23,14 @@ pub use books::Report;
 pub use error::StorageError;
 pub use postgres::{
     Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresJournal, PostgresKeyStore,
-    PostgresStories,
+    PostgresResponses, PostgresStories,
 };
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore, SqliteStories};
+pub use sqlite::{
+    Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore, SqliteResponses, SqliteStories,
+};
 
+use crate::agent::stored::{MemoryResponses, Responses};
 use crate::history::{MemoryStories, Stories};
 use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Accounts, Bank, Journal, JournalError, MemoryJournal, standing};
@@ -123,6 +127,15 @@ impl Database {
             Database::Memory => Arc::new(MemoryAnswers::default()),
             Database::Sqlite(database) => Arc::new(SqliteAnswers::new(database.clone())),
             Database::Postgres(database) => Arc::new(PostgresAnswers::new(database.clone())),
+        }
+    }
+
+    /// Responses that callers may come back to.
+    pub fn responses(&self) -> Arc<dyn Responses> {
+        match self {
+            Database::Memory => Arc::new(MemoryResponses::default()),
+            Database::Sqlite(database) => Arc::new(SqliteResponses::new(database.clone())),
+            Database::Postgres(database) => Arc::new(PostgresResponses::new(database.clone())),
         }
     }
 

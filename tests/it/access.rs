@@ -23,6 +23,10 @@ const API: &[Row] = &[
     ("POST", "/v1/embeddings", [401, 401, 400, 400, 401]),
     ("POST", "/v1/messages", [401, 401, 400, 400, 401]),
     ("POST", "/v1/messages/count_tokens", [401, 401, 400, 400, 401]),
+    ("POST", "/v1/responses", [401, 401, 400, 400, 401]),
+    ("GET", "/v1/responses/{id}", [401, 401, 404, 404, 401]),
+    ("DELETE", "/v1/responses/{id}", [401, 401, 404, 404, 401]),
+    ("GET", "/v1/responses/{id}/input_items", [401, 401, 404, 404, 401]),
     ("POST", "/v1/plan", [401, 401, 400, 400, 401]),
     ("GET", "/v1/models", [401, 401, 200, 200, 401]),
     ("GET", "/v1/models/{*name}", [401, 401, 404, 404, 401]),
@@ -277,6 +281,7 @@ const NAMING: &[(&str, &str)] = &[
     ("POST", "/v1/embeddings"),
     ("POST", "/v1/messages"),
     ("POST", "/v1/messages/count_tokens"),
+    ("POST", "/v1/responses"),
     ("POST", "/v1/plan"),
     ("GET", "/v1/models"),
     ("GET", "/v1/models/{*name}"),
@@ -286,6 +291,9 @@ const NAMELESS: &[(&str, &str)] = &[
     ("GET", "/v1/usage"),
     ("POST", "/v1/feedback"),
     ("GET", "/v1/requests/{id}"),
+    ("GET", "/v1/responses/{id}"),
+    ("DELETE", "/v1/responses/{id}"),
+    ("GET", "/v1/responses/{id}/input_items"),
     ("GET", "/metrics"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
@@ -310,6 +318,8 @@ async fn check(access: Access, allowed: &[&str]) {
         // These models make no vectors, which whoever may name them is told.
         let vectors = world.post("/v1/embeddings", "sk-key", &json!({ "model": name, "input": "1" })).await;
         assert_eq!(vectors.status, if may { 400 } else { 404 }, "{name}: {}", vectors.text);
+        let answer = world.post("/v1/responses", "sk-key", &json!({ "model": name, "input": "1+2" })).await;
+        assert_eq!(answer.status, expected, "{name}: {}", answer.text);
         let turns = json!([{ "role": "user", "content": "What is 1+2?" }]);
         let asked = json!({ "model": name, "messages": turns, "max_tokens": 64 });
         for path in ["/v1/messages", "/v1/messages/count_tokens"] {

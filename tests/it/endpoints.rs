@@ -21,7 +21,7 @@ use crate::harness::tools::{printed, tool};
 use crate::harness::{Answer, Folder, World, model, tenant};
 
 /// An upstream that makes vectors of two numbers, a token a letter, and goes on with ` a time`.
-struct Upstream {
+pub(crate) struct Upstream {
     base: String,
     waiting: Arc<AtomicUsize>,
     _tasks: Tasks,
@@ -37,7 +37,7 @@ impl Drop for Waiting {
 }
 
 impl Upstream {
-    fn start() -> Upstream {
+    pub(crate) fn start() -> Upstream {
         let (tasks, waiting) = (Tasks::default(), Arc::<AtomicUsize>::default());
         let bound = http::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let base = format!("http://{}/v1", bound.address());
@@ -52,7 +52,7 @@ impl Upstream {
         Upstream { base, waiting, _tasks: tasks }
     }
 
-    fn backend(&self, name: &str) -> Arc<dyn Backend> {
+    pub(crate) fn backend(&self, name: &str) -> Arc<dyn Backend> {
         let client = remote::Settings { base_url: self.base.clone(), ..remote::Settings::default() };
         let settings =
             openai::Settings { client, model: format!("upstream-{name}"), ..openai::Settings::default() };

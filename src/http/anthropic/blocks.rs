@@ -1,6 +1,5 @@
 //! What a block of an answer looks like.
 
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::chat::{Event, Signed};
@@ -52,11 +51,6 @@ pub(super) fn text_block(text: &str) -> Value {
 
 pub(super) fn tool_use(id: &str, name: &str, input: &Value) -> Value {
     json!({ "type": "tool_use", "id": id, "name": name, "input": input })
-}
-
-/// True once arguments are whole.
-pub(super) fn is_whole(arguments: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
 fn input(arguments: &str) -> Value {

@@ -10,6 +10,7 @@ use crate::gateway::{Flight, Receipt, Report};
 use crate::http::error::Problem;
 use crate::http::events;
 use crate::http::openai::budget;
+use crate::http::said::is_whole;
 use crate::http::signed;
 use crate::units::RequestId;
 
@@ -126,7 +127,7 @@ impl Chunks {
                 arguments.push_str(&piece.arguments);
                 return self.delta(&json!({ "type": "input_json_delta", "partial_json": piece.arguments }));
             }
-            Some(Open::Call(_, arguments)) if !blocks::is_whole(arguments) => self.wait(piece),
+            Some(Open::Call(_, arguments)) if !is_whole(arguments) => self.wait(piece),
             _ => {
                 self.wait(piece);
                 return self.next_call();

@@ -11,6 +11,7 @@ mod keys;
 mod opening;
 mod purses;
 mod records;
+mod responses;
 mod restore;
 mod rows;
 mod seals;
@@ -36,6 +37,7 @@ pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
 #[cfg(test)]
 pub(super) use opening::{STEPS, STEPS_BEFORE};
+pub use responses::PostgresResponses;
 pub(super) use restore::restore;
 pub use stories::PostgresStories;
 
@@ -70,6 +72,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (6, "priority", include_str!("../../../migrations/postgres/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/postgres/0007_history.sql")),
     (8, "episodes", include_str!("../../../migrations/postgres/0008_episodes.sql")),
+    (10, "responses", include_str!("../../../migrations/postgres/0010_responses.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

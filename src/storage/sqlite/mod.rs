@@ -5,6 +5,7 @@ mod archive;
 mod journal;
 mod keys;
 mod records;
+mod responses;
 mod restore;
 mod rows;
 mod seals;
@@ -25,6 +26,7 @@ pub use answers::SqliteAnswers;
 pub use archive::SqliteArchive;
 pub use journal::SqliteJournal;
 pub use keys::SqliteKeyStore;
+pub use responses::SqliteResponses;
 pub(super) use restore::restore;
 pub use stories::SqliteStories;
 
@@ -44,6 +46,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (6, "priority", include_str!("../../../migrations/sqlite/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/sqlite/0007_history.sql")),
     (8, "episodes", include_str!("../../../migrations/sqlite/0008_episodes.sql")),
+    (10, "responses", include_str!("../../../migrations/sqlite/0010_responses.sql")),
 ];
 
 /// What a start reads.

@@ -21,6 +21,7 @@ use futures_util::FutureExt;
 use proptest::prelude::*;
 use sqlx::{ConnectOptions, Connection, Executor};
 
+use crate::agent;
 use crate::catalog::WorstCase;
 use crate::history;
 use crate::idempotency;
@@ -36,8 +37,8 @@ use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::sqlite::MIGRATIONS;
 use super::{
-    Database, Settings, Sqlite, SqliteAnswers, SqliteJournal, SqliteSettings, SqliteStories, StorageError,
-    Synchronous,
+    Database, Settings, Sqlite, SqliteAnswers, SqliteJournal, SqliteResponses, SqliteSettings, SqliteStories,
+    StorageError, Synchronous,
 };
 
 fn settings(path: &Path) -> SqliteSettings {
@@ -106,6 +107,13 @@ async fn stories_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
     history::conformance::conforms(&SqliteStories::new(Arc::new(database))).await;
+}
+
+#[tokio::test]
+async fn responses_in_sqlite_conform() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
+    agent::stored::conformance::conforms(&SqliteResponses::new(Arc::new(database))).await;
 }
 
 #[tokio::test]

@@ -9,12 +9,12 @@ use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved
 use crate::ledger::tests::model;
 use crate::ledger::{About, AccountId, Change, Dispatched, Entry, Epoch, How, Journal};
 use crate::tenant::KeyStore;
-use crate::{history, idempotency, tenant};
+use crate::{agent, history, idempotency, tenant};
 
 use super::super::postgres::MIGRATIONS;
 use super::super::{
-    DatabaseUrl, Postgres, PostgresAnswers, PostgresJournal, PostgresKeyStore, PostgresSettings,
-    PostgresStories, StorageError,
+    DatabaseUrl, Postgres, PostgresAnswers, PostgresJournal, PostgresKeyStore, PostgresResponses,
+    PostgresSettings, PostgresStories, StorageError,
 };
 use super::cluster::cluster;
 
@@ -68,6 +68,12 @@ async fn a_change_of_keys_is_told_to_all_replicas() {
 #[tokio::test]
 async fn the_records_of_idempotency_keys_in_postgres_conform() {
     idempotency::conformance::conforms(&PostgresAnswers::new(connect(&cluster().database()).await)).await;
+}
+
+#[tokio::test]
+async fn responses_in_postgres_conform() {
+    let store = PostgresResponses::new(connect(&cluster().database()).await);
+    agent::stored::conformance::conforms(&store).await;
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use serde_json::Value;
+use stint::agent::stored::{self, MemoryResponses, ResponseKeeper, Responses};
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::Scripted;
@@ -100,6 +101,20 @@ impl Served {
 /// Where stories are kept, and how is learned from them.
 type Learns = (Arc<dyn Stories>, LearnSettings);
 
+/// What is remembered of requests and of responses.
+struct Memory {
+    remembered: idempotency::Settings,
+    store: Arc<dyn Responses>,
+    kept: stored::Settings,
+}
+
+impl From<idempotency::Settings> for Memory {
+    fn from(remembered: idempotency::Settings) -> Memory {
+        let store = Arc::new(MemoryResponses::default());
+        Memory { remembered, store, kept: stored::Settings::default() }
+    }
+}
+
 /// The gateway and what stands around it.
 pub(crate) struct World {
     pub(crate) base: String,
@@ -172,6 +187,19 @@ impl World {
         World::of(journal, served, callers, remembered, routes, |_| ()).await
     }
 
+    /// Models, with responses kept there.
+    pub(crate) async fn keeping(
+        models: Vec<(Model, Arc<Scripted>)>,
+        callers: Vec<Caller>,
+        store: Arc<dyn Responses>,
+        kept: stored::Settings,
+    ) -> World {
+        let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
+        let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
+        let memory = Memory { remembered, store, kept };
+        World::of(journal, served, callers, memory, (vec![auto()], None), |_| ()).await
+    }
+
     /// Models, and routes among them; `auto` must be one.
     pub(crate) async fn routed(
         models: Vec<(Model, Arc<Scripted>)>,
@@ -187,10 +215,11 @@ impl World {
         journal: Arc<dyn Journal>,
         served: Vec<Served>,
         callers: Vec<Caller>,
-        remembered: idempotency::Settings,
+        memory: impl Into<Memory>,
         (routes, learns): (Vec<Route>, Option<Learns>),
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
+        let Memory { remembered, store, kept } = memory.into();
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
@@ -225,7 +254,8 @@ impl World {
         adjust(&mut http);
         let refresh = Box::new(|| ());
         let (settings, shared, inside) = (http.clone(), metrics.clone(), gateway.clone());
-        let service = Service { settings, keys, gateway, idempotency, metrics: shared, refresh };
+        let responses = ResponseKeeper::open(&tasks, store, kept);
+        let service = Service { settings, keys, gateway, idempotency, responses, metrics: shared, refresh };
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());
         let server = Server::new(http, metrics.clone(), tasks.clone());

@@ -1,0 +1,126 @@
+//! The response object: what it repeats of the request, and the rest around it.
+
+use serde_json::{Map, Value, json};
+
+use crate::catalog::Spent;
+use crate::chat::Finish;
+use crate::gateway::Receipt;
+use crate::http::openai::budget;
+use crate::units::{RequestId, Timestamp, Tokens};
+
+use super::name;
+
+/// Members that are repeated as they were sent, null where they were not.
+const REPEATED: &[&str] = &[
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "previous_response_id",
+    "prompt_cache_key",
+    "safety_identifier",
+    "temperature",
+    "top_p",
+    "user",
+];
+
+/// What a response repeats of its request's body.
+pub(super) fn of(members: &Map<String, Value>) -> Map<String, Value> {
+    let sent = |key: &str| members.get(key).filter(|value| !value.is_null()).cloned();
+    let mut echo: Map<String, Value> =
+        REPEATED.iter().map(|&key| (key.to_owned(), sent(key).unwrap_or_default())).collect();
+    let text = sent("text").unwrap_or_else(|| json!({}));
+    let format = text.get("format").filter(|format| !format.is_null()).cloned();
+    let mut shown = json!({ "format": format.unwrap_or_else(|| json!({ "type": "text" })) });
+    if let Some(verbosity) = text.get("verbosity").filter(|verbosity| !verbosity.is_null()) {
+        shown["verbosity"] = verbosity.clone();
+    }
+    let reasoning = sent("reasoning").unwrap_or_else(|| json!({}));
+    let summary = reasoning.get("summary").cloned().unwrap_or_default();
+    let effort = reasoning.get("effort").cloned().unwrap_or_default();
+    for (key, value) in [
+        ("metadata", sent("metadata").unwrap_or_else(|| json!({}))),
+        ("parallel_tool_calls", sent("parallel_tool_calls").unwrap_or(Value::Bool(true))),
+        ("reasoning", json!({ "effort": effort, "summary": summary })),
+        ("text", shown),
+        ("tool_choice", sent("tool_choice").unwrap_or_else(|| "auto".into())),
+        ("tools", sent("tools").unwrap_or_else(|| json!([]))),
+    ] {
+        echo.insert(key.to_owned(), value);
+    }
+    echo
+}
+
+/// A response that has not ended.
+pub(super) fn frame(
+    id: RequestId,
+    created: Timestamp,
+    model: &str,
+    store: bool,
+    echo: &Map<String, Value>,
+) -> Value {
+    let mut frame = json!({
+        "id": name(id),
+        "object": "response",
+        "created_at": created.as_seconds(),
+        "status": "in_progress",
+        "background": false,
+        "completed_at": null,
+        "error": null,
+        "incomplete_details": null,
+        "model": model,
+        "output": [],
+        "service_tier": "default",
+        "store": store,
+        "top_logprobs": 0,
+        "truncation": "disabled",
+        "usage": null,
+    });
+    if let Some(members) = frame.as_object_mut() {
+        members.extend(echo.clone());
+    }
+    frame
+}
+
+/// The same, ended.
+pub(super) fn ended(mut frame: Value, receipt: &Receipt, output: Vec<Value>, now: Timestamp) -> Value {
+    let status = status(receipt);
+    frame["status"] = status.into();
+    match status {
+        "completed" => frame["completed_at"] = now.as_seconds().into(),
+        _ => frame["incomplete_details"] = json!({ "reason": reason(receipt) }),
+    }
+    frame["model"] = (*receipt.model).into();
+    frame["output"] = output.into();
+    frame["usage"] = usage(receipt);
+    frame["budget"] = budget(receipt);
+    frame
+}
+
+/// Whether the answer is whole.
+pub(super) fn status(receipt: &Receipt) -> &'static str {
+    match receipt.choices.first().map(|choice| choice.finish) {
+        Some(Finish::Length | Finish::ContentFilter) => "incomplete",
+        None | Some(Finish::Stop | Finish::ToolCalls) => "completed",
+    }
+}
+
+fn reason(receipt: &Receipt) -> &'static str {
+    match receipt.choices.first().map(|choice| choice.finish) {
+        Some(Finish::ContentFilter) => "content_filter",
+        _ => "max_output_tokens",
+    }
+}
+
+fn usage(receipt: &Receipt) -> Value {
+    let spent = receipt.choices.first().map(|choice| &choice.spent);
+    let count = |of: fn(&Spent) -> Tokens| spent.map_or(Tokens::ZERO, of);
+    let (input, output) = (count(|spent| spent.prompt), count(Spent::completion));
+    json!({
+        "input_tokens": input,
+        "input_tokens_details":
+            { "cached_tokens": count(|spent| spent.cache_read().min(spent.prompt)), "cache_write_tokens": 0 },
+        "output_tokens": output,
+        "output_tokens_details": { "reasoning_tokens": count(|spent| spent.thinking) },
+        "total_tokens": input + output,
+    })
+}

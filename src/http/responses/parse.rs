@@ -1,0 +1,228 @@
+//! A request for a response, all of it but the conversation.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use serde_json::{Map, Value, json};
+
+use crate::chat::{Request, Sampling};
+use crate::http::budget::{self, Dialects, Efforts};
+use crate::http::error::Problem;
+use crate::http::fields::{Fields, MISSING};
+use crate::http::strict;
+use crate::units::RequestId;
+
+use super::output::{Look, Thoughts};
+use super::{echo, form, request_of, tools};
+
+/// What was asked for. The conversation is not in the request yet: some of it may lie in the store.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// All but its messages.
+    pub(super) request: Request,
+    /// The system's words.
+    pub(super) instructions: Option<String>,
+    /// The items that were sent.
+    pub(super) input: Vec<Value>,
+    /// The response that this one continues.
+    pub(super) previous: Option<RequestId>,
+    /// Whether it is to be had again.
+    pub(super) store: bool,
+    /// Events as they come, or one object.
+    pub(super) stream: bool,
+    /// How the answer is to look.
+    pub(super) look: Look,
+    /// What the response repeats of the request.
+    pub(super) echo: Map<String, Value>,
+}
+
+/// Members that some upstreams understand and that do not change the bill.
+const PASSED: &[&str] = &["metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "user"];
+
+/// What clients send by themselves and what changes nothing in an answer: marks for a provider's cache, and who they are.
+const IDLE: &[&str] = &["client_metadata", "prompt_cache_retention", "prompt_cache_options"];
+
+/// What may be asked for beside: of these only the first ever comes.
+const INCLUDABLE: &[&str] = &[
+    "reasoning.encrypted_content",
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+];
+
+/// Reads the body and the headers.
+///
+/// # Errors
+/// 400 that names the member and the remedy.
+pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Result<Asked, Problem> {
+    let members = strict::object(body)?;
+    let echo = echo::of(&members);
+    let mut fields = Fields::of_body(members);
+    let mut dialects = Dialects::new(efforts);
+    let model = fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(Problem::no_model)?;
+    let model = dialects.suffix(&model)?;
+    let summary = summary(&mut fields, &mut dialects)?;
+    dialects.responses(&mut fields)?;
+    dialects.headers(headers)?;
+    let thoughts = match (dialects.thoughts, summary) {
+        (false, _) => Thoughts::Hidden,
+        (true, true) => Thoughts::Summary,
+        (true, false) => Thoughts::Content,
+    };
+    refused(&mut fields)?;
+    included(&mut fields)?;
+    let (tools, custom) = tools::read(&mut fields)?;
+    let (tools, tool_choice) = tools::choice(&mut fields, tools)?;
+    let (response_format, verbosity) = form::read(&mut fields)?;
+    let stream = fields.flag("stream")?.unwrap_or(false);
+    stream_options(&mut fields)?;
+    let mut extra = extra(&mut fields)?;
+    dialects.episode(budget::of_metadata(&extra)?);
+    extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), verbosity.into())));
+    let asked = Asked {
+        instructions: fields.text("instructions")?,
+        input: input(&mut fields)?,
+        previous: previous(&mut fields)?,
+        store: fields.flag("store")?.unwrap_or(true),
+        stream,
+        look: Look { thoughts, custom: Arc::new(custom) },
+        echo,
+        request: Request {
+            sampling: sampling(&mut fields)?,
+            tools,
+            tool_choice,
+            response_format,
+            extra,
+            streams: stream,
+            budget: dialects.finish(),
+            ..Request::new(model, Vec::new())
+        },
+    };
+    fields.end()?;
+    Ok(asked)
+}
+
+/// `reasoning`: how deep to think; and whether thoughts are to be told as a summary, which is what many clients show.
+fn summary(fields: &mut Fields, dialects: &mut Dialects<'_>) -> Result<bool, Problem> {
+    let Some(mut reasoning) = fields.fields("reasoning")? else { return Ok(false) };
+    let mut asked = false;
+    for key in ["summary", "generate_summary"] {
+        let name = reasoning.name(key);
+        match reasoning.text(key)?.as_deref() {
+            None => {}
+            Some("auto" | "concise" | "detailed") => asked = true,
+            // Some clients have a word for none.
+            Some("none") => {}
+            Some(_) => return Err(Problem::invalid(Some(&name), "must be auto, concise or detailed")),
+        }
+    }
+    if !matches!(reasoning.text("mode")?.as_deref(), None | Some("standard")) {
+        return Err(Problem::invalid(Some(&reasoning.name("mode")), "may only be standard here"));
+    }
+    reasoning.pass(&["context"]);
+    dialects.reasoning(reasoning)?;
+    Ok(asked)
+}
+
+/// What is not offered, each with what to do instead.
+fn refused(fields: &mut Fields) -> Result<(), Problem> {
+    let is_there = |value: &Value| *value != json!([]) && *value != json!({});
+    for (param, why) in [
+        ("conversation", "is not offered; continue a response by its previous_response_id"),
+        ("prompt", "is not offered: there are no prompts here; send instructions and input"),
+        ("context_management", "is not offered: nothing is left out of what you send; shorten the input"),
+        ("moderation", "is not offered; leave it out"),
+    ] {
+        if fields.take(param).is_some_and(|value| is_there(&value)) {
+            return Err(Problem::invalid(Some(param), why));
+        }
+    }
+    if fields.flag("background")? == Some(true) {
+        let why = "may only be false here: an answer is given to whoever waits for it; use stream";
+        return Err(Problem::invalid(Some("background"), why));
+    }
+    if !matches!(fields.text("truncation")?.as_deref(), None | Some("disabled")) {
+        let why = "may only be disabled here: nothing is left out of what you send";
+        return Err(Problem::invalid(Some("truncation"), why));
+    }
+    if !matches!(fields.text("service_tier")?.as_deref(), None | Some("auto" | "default")) {
+        return Err(Problem::invalid(Some("service_tier"), "may only be auto or default here"));
+    }
+    if fields.whole("top_logprobs")?.unwrap_or(0) > 0 {
+        let why = "is not offered yet, so it is refused rather than ignored";
+        return Err(Problem::invalid(Some("top_logprobs"), why));
+    }
+    Ok(())
+}
+
+fn included(fields: &mut Fields) -> Result<(), Problem> {
+    let list = fields.list("include")?.unwrap_or_default();
+    let is_known = |asked: &Value| asked.as_str().is_some_and(|asked| INCLUDABLE.contains(&asked));
+    match list.iter().position(|asked| !is_known(asked)) {
+        None => Ok(()),
+        Some(at) => {
+            let must = format!("must be one of {}", INCLUDABLE.join(", "));
+            Err(Problem::invalid(Some(&format!("include[{at}]")), must))
+        }
+    }
+}
+
+fn stream_options(fields: &mut Fields) -> Result<(), Problem> {
+    let Some(mut options) = fields.fields("stream_options")? else { return Ok(()) };
+    // Padding is for networks that others listen to; there is none here.
+    options.flag("include_obfuscation")?;
+    options.flag("include_usage")?;
+    options.end()
+}
+
+fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> {
+    fields.pass(IDLE);
+    let extra = fields.pass(PASSED);
+    for key in ["metadata", "parallel_tool_calls"] {
+        let (is_right, must) = match key {
+            "metadata" => (extra.get(key).is_none_or(Value::is_object), "must be an object"),
+            _ => (extra.get(key).is_none_or(Value::is_boolean), "must be true or false"),
+        };
+        if !is_right {
+            return Err(Problem::invalid(Some(key), must));
+        }
+    }
+    Ok(extra)
+}
+
+fn input(fields: &mut Fields) -> Result<Vec<Value>, Problem> {
+    let wrong = || Problem::invalid(Some("input"), "must be a string or a list of items");
+    match fields.take("input") {
+        Some(Value::String(text)) => Ok(vec![json!({
+            "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }],
+        })]),
+        Some(Value::Array(items)) => Ok(items),
+        Some(_) => Err(wrong()),
+        None => Err(wrong().code(MISSING)),
+    }
+}
+
+fn previous(fields: &mut Fields) -> Result<Option<RequestId>, Problem> {
+    let Some(name) = fields.text("previous_response_id")? else { return Ok(None) };
+    request_of(&name).map(Some).ok_or_else(super::recall::unknown)
+}
+
+fn sampling(fields: &mut Fields) -> Result<Sampling, Problem> {
+    Ok(Sampling {
+        temperature: fields.number("temperature", 0.0, 2.0)?.map(narrow),
+        top_p: fields.number("top_p", 0.0, 1.0)?.map(narrow),
+        ..Sampling::default()
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "samplers work in single precision")]
+fn narrow(number: f64) -> f32 {
+    number as f32
+}
+
+/// The names of the tools whose input is plain text.
+pub(super) type Custom = BTreeSet<String>;

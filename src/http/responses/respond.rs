@@ -1,0 +1,106 @@
+//! `POST /v1/responses`.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::Request;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use crate::gateway::{Flight, Receipt};
+use crate::http::bodies::{Held, Room};
+use crate::http::error::Problem;
+use crate::http::events;
+use crate::http::router::Service;
+use crate::http::said::Said;
+use crate::http::surface::{Call, Opened, Surface, answer, open};
+use crate::tenant::Tenant;
+use crate::units::{RequestId, Timestamp};
+
+use super::keeping::Keeping;
+use super::output::{Look, shown};
+use super::parse::{self, Asked};
+use super::stream::Chunks;
+use super::teller::Teller;
+use super::{echo, recall};
+
+/// Answers with a response, as one object or as events.
+pub(in crate::http) async fn respond(
+    State(service): State<Arc<Service>>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let room = request.extensions().get::<Room>().cloned();
+    let Opened { tenant, headers, body } = open(&service, request).await?;
+    let mut asked = parse::read(&body, &headers, &service.settings.efforts)?;
+    let held = recall::conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
+    let keeping = keeping(&service, &tenant, &mut asked);
+    let Asked { request, stream, look, echo, .. } = asked;
+    let call = Call { headers, body, request, stream };
+    answer(&service, &tenant, call, &Responses { look, echo, keeping, held }).await
+}
+
+/// What is to be kept, where both the caller and the operator want that.
+fn keeping(service: &Service, tenant: &Tenant, asked: &mut Asked) -> Option<Keeping> {
+    let wanted = asked.store && service.responses.settings().store;
+    wanted.then(|| Keeping {
+        keeper: service.responses.clone(),
+        metrics: service.metrics.clone(),
+        account: tenant.account.clone(),
+        previous: asked.previous,
+        episode: asked.request.budget.episode.clone(),
+        input: std::mem::take(&mut asked.input).into(),
+    })
+}
+
+/// OpenAI's responses.
+struct Responses {
+    look: Look,
+    echo: Map<String, Value>,
+    keeping: Option<Keeping>,
+    /// Room for what it continues.
+    held: Option<Held>,
+}
+
+impl Responses {
+    async fn whole(&self, receipt: &Receipt, said: Vec<Said>, created: Timestamp) -> Value {
+        let mut teller = Teller::new(receipt.id, self.look.clone());
+        for event in said.into_iter().next().unwrap_or_default().into_events() {
+            teller.tell(event);
+        }
+        teller.end(echo::status(receipt));
+        let (now, items) = (Timestamp::now(), teller.items());
+        let frame = echo::frame(receipt.id, created, &receipt.model, self.keeping.is_some(), &self.echo);
+        let mut response = echo::ended(frame, receipt, shown(items), now);
+        if let Some(keeping) = &self.keeping {
+            keeping.keep(receipt.id, now, &mut response, items).await;
+        }
+        response
+    }
+}
+
+impl Surface for Responses {
+    fn endpoint(&self) -> &'static str {
+        "responses"
+    }
+
+    fn object<'a>(
+        &'a self,
+        receipt: &'a Receipt,
+        said: Vec<Said>,
+        created: Timestamp,
+    ) -> BoxFuture<'a, Value> {
+        self.whole(receipt, said, created).boxed()
+    }
+
+    fn chunks(&self, flight: &Flight, created: Timestamp) -> Box<dyn events::Chunks> {
+        let chunks = Chunks::new(flight, created, self.look.clone(), &self.echo, self.keeping.clone());
+        Box::new(chunks.holding(self.held.clone()))
+    }
+
+    fn problem(&self, problem: Problem, _: RequestId) -> Response {
+        problem.into_response()
+    }
+}

@@ -1,0 +1,267 @@
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use serde_json::{Value, json};
+
+use super::items::Conversation;
+use super::output::{Item, Look, Thoughts, shown};
+use super::parse::{self, Asked};
+use super::teller::Teller;
+use super::{name, request_of};
+use crate::chat::{Event, Maker, Message, Origin, Part, Role, Signed, ToolCallDelta};
+use crate::http::budget::Efforts;
+use crate::http::error::Problem;
+use crate::http::signed;
+use crate::units::{Count, RequestId, Tokens};
+
+fn read(more: &Value) -> Result<Asked, Problem> {
+    let mut body = json!({ "model": "m", "input": "hi" });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    parse::read(body.to_string().as_bytes(), &HeaderMap::new(), &Efforts::new())
+}
+
+fn asked(more: &Value) -> Asked {
+    read(more).unwrap_or_else(|problem| panic!("{}", problem.message()))
+}
+
+fn check_refused(more: &Value, says: &str) {
+    let problem = read(more).map(|_| ()).expect_err(says);
+    assert!(problem.message().starts_with(says), "{}", problem.message());
+}
+
+fn conversation(items: &Value) -> Result<Vec<Message>, Problem> {
+    let mut conversation = Conversation::new(Some("Be brief."));
+    for (at, item) in items.as_array().unwrap().iter().enumerate() {
+        conversation.push(&format!("input[{at}]"), item)?;
+    }
+    Ok(conversation.into_messages())
+}
+
+fn part() -> Signed {
+    let maker = Maker { model: "sonnet".into(), origin: Origin(7) };
+    Signed { maker, block: r#"{"type":"thinking", "signature":"E=="}"#.into() }
+}
+
+#[test]
+fn items_of_one_turn_become_one_message_and_signed_thoughts_come_back_byte_for_byte() {
+    let messages = conversation(&json!([
+        { "role": "developer", "content": "Mind the cat." },
+        { "type": "message", "role": "user", "content": [
+            { "type": "input_text", "text": "look" },
+            { "type": "input_image", "image_url": "data:,x", "detail": "low" },
+        ]},
+        { "type": "reasoning", "id": "rs_1", "summary": [], "content": [{ "type": "reasoning_text", "text": "hm" }],
+          "encrypted_content": signed::sealed(&part()), "status": "completed" },
+        { "type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "commentary",
+          "content": [{ "type": "output_text", "text": "looking", "annotations": [], "logprobs": [] }] },
+        { "type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}" },
+        { "type": "custom_tool_call", "call_id": "c2", "name": "apply_patch", "input": "a\nb" },
+        { "type": "function_call_output", "call_id": "c1", "output": "cat" },
+        { "type": "custom_tool_call_output", "call_id": "c2", "output": [{ "type": "input_text", "text": "done" }] },
+        { "type": "reasoning", "summary": [{ "type": "summary_text", "text": "so" }], "encrypted_content": "of others" },
+    ]))
+    .unwrap();
+    let roles: Vec<Role> = messages.iter().map(|message| message.role).collect();
+    let expected =
+        [Role::System, Role::System, Role::User, Role::Assistant, Role::Tool, Role::Tool, Role::Assistant];
+    assert_eq!(roles, expected);
+    let image = json!({ "type": "image_url", "image_url": { "detail": "low", "url": "data:,x" } });
+    assert_eq!(messages[2].content, [Part::Text("look".into()), Part::Other(image)]);
+    let turn = &messages[3];
+    assert_eq!((turn.thought.as_deref(), turn.plain().as_str()), (Some("hm"), "looking"));
+    assert_eq!(turn.signed, [part()]);
+    let calls: Vec<_> =
+        turn.tool_calls.iter().map(|call| (call.id.as_str(), call.arguments.as_str())).collect();
+    assert_eq!(calls, [("c1", "{}"), ("c2", r#"{"input":"a\nb"}"#)]);
+    assert_eq!((messages[5].tool_call_id.as_deref(), messages[5].plain().as_str()), (Some("c2"), "done"));
+    assert_eq!((messages[6].thought.as_deref(), messages[6].signed.len()), (Some("so"), 0));
+}
+
+#[test]
+fn settings_become_those_of_the_canonical_request() {
+    let asked = asked(&json!({
+        "instructions": "Be brief.", "max_output_tokens": 100, "max_tool_calls": 2, "temperature": 0.5,
+        "reasoning": { "summary": "auto", "context": "auto" }, "store": false, "stream": true,
+        "text": { "verbosity": "low", "format": {
+            "type": "json_schema", "name": "n", "strict": true, "schema": { "type": "object" } } },
+        "tools": [
+            { "type": "function", "name": "f", "description": "d", "parameters": null, "strict": null },
+            { "type": "custom", "name": "p", "description": "Patches.",
+              "format": { "type": "grammar", "syntax": "lark", "definition": "start: X" } },
+            { "type": "function", "name": "g", "parameters": { "type": "object" }, "strict": false },
+        ],
+        "tool_choice": { "type": "allowed_tools", "mode": "required", "tools": [
+            { "type": "function", "name": "f" }, { "type": "custom", "name": "p" }] },
+        "parallel_tool_calls": false, "prompt_cache_key": "k", "client_metadata": { "x": "y" },
+        "include": ["reasoning.encrypted_content"], "truncation": "disabled", "metadata": { "a": "b" },
+    }));
+    let request = &asked.request;
+    assert_eq!((request.budget.total, request.budget.calls), (Some(Tokens(100)), Some(Count(2))));
+    let names: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!((names, &request.tool_choice), (vec!["f", "p"], &Some(json!("required"))));
+    let function = &request.tools[1].declaration["function"];
+    assert_eq!(function["parameters"]["required"], json!(["input"]));
+    assert!(function["description"].as_str().unwrap().ends_with("(lark):\nstart: X"));
+    assert!(asked.look.custom.contains("p") && !asked.look.custom.contains("f"));
+    let schema = json!({ "name": "n", "schema": { "type": "object" }, "strict": true });
+    assert_eq!(request.response_format, Some(json!({ "type": "json_schema", "json_schema": schema })));
+    let extra = json!({ "metadata": { "a": "b" }, "parallel_tool_calls": false, "prompt_cache_key": "k", "verbosity": "low" });
+    assert_eq!(Value::Object(request.extra.clone()), extra);
+    assert_eq!((asked.look.thoughts, asked.store, asked.stream), (Thoughts::Summary, false, true));
+    assert_eq!(asked.echo["max_tool_calls"], 2);
+    assert_eq!(asked.echo["reasoning"], json!({ "effort": null, "summary": "auto" }));
+    assert_eq!(asked.echo["user"], Value::Null);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    check_refused(&json!({ "model": "" }), "model is missing");
+    check_refused(&json!({ "input": null }), "input must be a string or a list");
+    check_refused(&json!({ "max_output_tokens": 0 }), "max_output_tokens must be at least 1");
+    check_refused(
+        &json!({ "tools": [{ "type": "web_search" }] }),
+        "tools[0].type must be function or custom",
+    );
+    check_refused(&json!({ "tools": [{ "type": "function" }] }), "tools[0].name must be a string");
+    check_refused(&json!({ "tool_choice": { "type": "file_search" } }), "tool_choice must be auto, none");
+    check_refused(&json!({ "background": true }), "background may only be false");
+    check_refused(&json!({ "conversation": "conv_1" }), "conversation is not offered");
+    check_refused(&json!({ "prompt": { "id": "p" } }), "prompt is not offered");
+    check_refused(&json!({ "truncation": "auto" }), "truncation may only be disabled");
+    check_refused(&json!({ "service_tier": "priority" }), "service_tier may only be");
+    check_refused(&json!({ "reasoning": { "mode": "pro" } }), "reasoning.mode may only be");
+    check_refused(&json!({ "reasoning": { "summary": "long" } }), "reasoning.summary must be");
+    check_refused(&json!({ "reasoning": { "deep": 1 } }), "reasoning.deep is not known");
+    check_refused(&json!({ "include": ["message.output_text.logprobs"] }), "include[0] must be one of");
+    check_refused(&json!({ "text": { "format": { "type": "xml" } } }), "text.format.type must be");
+    check_refused(&json!({ "previous_response_id": "chatcmpl-1" }), "previous_response_id names no response");
+    check_refused(&json!({ "messages": [] }), "messages is not known");
+    let item = |item: Value, says: &str| {
+        let problem = conversation(&json!([item])).expect_err(says);
+        assert!(problem.message().starts_with(says), "{}", problem.message());
+    };
+    item(json!({ "type": "web_search_call" }), "input[0].type must be message, reasoning");
+    item(json!({ "role": "robot", "content": "x" }), "input[0].role must be");
+    item(json!({ "role": "user" }), "input[0].content must be");
+    item(
+        json!({ "role": "user", "content": [{ "type": "input_file" }] }),
+        "input[0].content[0].type must be",
+    );
+    item(
+        json!({ "type": "function_call", "call_id": "c", "name": "f" }),
+        "input[0].arguments must be a string",
+    );
+    item(json!({ "type": "function_call_output", "output": "x" }), "input[0].call_id must be a string");
+}
+
+#[test]
+fn an_id_is_that_of_its_request() {
+    let id = RequestId::new();
+    assert_eq!(request_of(&name(id)), Some(id));
+    assert_eq!(request_of(&id.to_string()), None);
+    assert_eq!(request_of("resp_1"), None);
+}
+
+fn call(index: u32, name: Option<&str>, arguments: &str) -> Event {
+    let name = name.map(str::to_owned);
+    Event::ToolCall(ToolCallDelta { index, id: name.clone(), name, arguments: arguments.to_owned() })
+}
+
+fn teller(thoughts: Thoughts) -> Teller {
+    let custom = Arc::new(["patch".to_owned()].into());
+    Teller::new("req_0192f0c1a2b34c5d8e6f708192a3b4c5".parse().unwrap(), Look { thoughts, custom })
+}
+
+fn told(thoughts: Thoughts, said: Vec<Event>, status: &str) -> (Vec<Value>, Vec<Item>) {
+    let mut teller = teller(thoughts);
+    let mut text: String = said.into_iter().map(|event| teller.tell(event)).collect();
+    text += &teller.end(status);
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    (data.map(|data| serde_json::from_str(data).unwrap()).collect(), teller.items().to_vec())
+}
+
+/// `0+message` adds item 0, `0-` is its end, everything between is what was added to it.
+fn check(thoughts: Thoughts, said: Vec<Event>, expected: &str) {
+    let (events, items) = told(thoughts, said, "completed");
+    let mut done = Vec::new();
+    let short = |(number, event): (usize, &Value)| {
+        assert_eq!(event["sequence_number"], number);
+        let at = &event["output_index"];
+        let kind = event["type"].as_str().unwrap();
+        match kind.strip_prefix("response.").unwrap() {
+            "output_item.added" => Some(format!("{at}+{}", event["item"]["type"].as_str().unwrap())),
+            "output_item.done" => {
+                done.push(event["item"].clone());
+                Some(format!("{at}-"))
+            }
+            delta if delta.ends_with(".delta") => Some(event["delta"].as_str().unwrap().to_owned()),
+            _ => None,
+        }
+    };
+    let seen: Vec<String> = events.iter().enumerate().filter_map(short).collect();
+    assert_eq!(seen.join(" "), expected);
+    assert_eq!(done, shown(&items), "what is told last is what there is");
+}
+
+#[test]
+fn items_open_and_close_one_after_another_and_hidden_ones_are_not_told() {
+    let said = || vec![Event::Thought("a".into()), Event::Thought("b".into()), Event::Answer("c".into())];
+    check(Thoughts::Content, said(), "0+reasoning a b 0- 1+message c 1-");
+    check(Thoughts::Summary, said(), "0+reasoning a b 0- 1+message c 1-");
+    check(Thoughts::Hidden, said(), "0+message c 0-");
+    let (_, items) = told(Thoughts::Hidden, said(), "completed");
+    assert_eq!(items[0].value["content"][0]["text"], "ab", "it is remembered all the same");
+    assert_eq!(items[1].value["id"], "msg_0192f0c1a2b34c5d8e6f708192a3b4c5_1");
+}
+
+#[test]
+fn a_signature_closes_its_thought_and_a_hidden_thought_is_an_item_of_its_own() {
+    let signed = || Event::Signed(part());
+    let said = vec![Event::Thought("a".into()), signed(), signed(), Event::Answer("c".into())];
+    check(Thoughts::Content, said.clone(), "0+reasoning a 0- 1+reasoning 1- 2+message c 2-");
+    let (_, items) = told(Thoughts::Content, said, "completed");
+    for (item, thoughts) in items.iter().zip([json!([{ "type": "reasoning_text", "text": "a" }]), json!([])])
+    {
+        assert_eq!(item.value["content"], thoughts);
+        assert_eq!(item.value["encrypted_content"], signed::sealed(&part()));
+    }
+}
+
+#[test]
+fn calls_that_overlap_are_told_one_after_another_and_plain_text_is_unwrapped() {
+    let said = vec![
+        call(0, Some("f"), "{"),
+        call(1, Some("patch"), r#"{"input":"a"#),
+        call(0, None, "}"),
+        call(1, None, r#"b"}"#),
+        call(2, Some("h"), "{}"),
+    ];
+    check(Thoughts::Content, said, "0+function_call { } 0- 1+custom_tool_call ab 1- 2+function_call {} 2-");
+}
+
+/// The whole of it, as it goes over the wire.
+#[test]
+fn events_are_those_of_the_api() {
+    let (events, _) = told(Thoughts::Content, vec![Event::Answer("c".into())], "incomplete");
+    let id = "msg_0192f0c1a2b34c5d8e6f708192a3b4c5_0";
+    let part = |text: &str| json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] });
+    let item = |status: &str, content: Value| json!({ "id": id, "type": "message", "role": "assistant", "status": status, "content": content });
+    let of_part = |kind: &str, number: u64, mut more: Value| {
+        let all = json!({
+            "type": kind, "sequence_number": number, "content_index": 0, "item_id": id, "output_index": 0,
+        });
+        more.as_object_mut().unwrap().extend(all.as_object().unwrap().clone());
+        more
+    };
+    let expected = json!([
+        { "type": "response.output_item.added", "sequence_number": 0, "output_index": 0,
+          "item": item("in_progress", json!([])) },
+        of_part("response.content_part.added", 1, json!({ "part": part("") })),
+        of_part("response.output_text.delta", 2, json!({ "delta": "c", "logprobs": [] })),
+        of_part("response.output_text.done", 3, json!({ "text": "c", "logprobs": [] })),
+        of_part("response.content_part.done", 4, json!({ "part": part("c") })),
+        { "type": "response.output_item.done", "sequence_number": 5, "output_index": 0,
+          "item": item("incomplete", json!([part("c")])) },
+    ]);
+    assert_eq!(json!(events), expected);
+}

@@ -1,0 +1,151 @@
+//! Responses that callers may come back to, in statements that both databases take.
+
+/// The functions that read and write them, for one database.
+macro_rules! response_statements {
+    ($database:ty, $arguments:ty, $connection:ty, $row:ty) => {
+        use sqlx::Row;
+
+        use crate::units::EpisodeId;
+
+        /// A response that is there already stays as it is.
+        const KEEP: &str = "\
+            INSERT INTO responses (account, id, stored_at, previous, episode, input, output, told, bytes) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (account, id) DO NOTHING";
+
+        const TAKEN: &str = "SELECT bytes FROM response_bytes WHERE account = $1";
+
+        const OLDEST: &str = "\
+            SELECT id, bytes FROM responses WHERE account = $1 AND id <> $2 ORDER BY stored_at, id LIMIT 64";
+
+        const FIND: &str = "\
+            SELECT account, id, stored_at, previous, episode, input, output, told FROM responses \
+            WHERE account = $1 AND id = $2 AND stored_at >= $3";
+
+        const CHAIN: &str = "\
+            WITH RECURSIVE chain (id, previous, depth, total) AS ( \
+                SELECT id, previous, 1, bytes FROM responses WHERE account = $1 AND id = $2 AND stored_at >= $3 \
+                UNION ALL \
+                SELECT link.id, link.previous, chain.depth + 1, chain.total + link.bytes \
+                FROM chain JOIN responses link ON link.account = $1 AND link.id = chain.previous \
+                WHERE link.stored_at >= $3 AND chain.total <= $4) \
+            SELECT link.account, link.id, link.stored_at, link.previous, link.episode, link.input, link.output, link.told \
+            FROM chain JOIN responses link ON link.account = $1 AND link.id = chain.id ORDER BY chain.depth";
+
+        const DELETE: &str = "DELETE FROM responses WHERE account = $1 AND id = $2";
+
+        const PURGE: &str = "\
+            DELETE FROM responses WHERE (account, id) IN \
+                (SELECT account, id FROM responses WHERE stored_at < $1 ORDER BY stored_at, id LIMIT $2)";
+
+        type Query = sqlx::query::Query<'static, $database, $arguments>;
+
+        async fn run(statement: Query, connection: &mut $connection) -> Result<u64, sqlx::Error> {
+            Ok(statement.execute(connection).await?.rows_affected())
+        }
+
+        async fn write_response(
+            response: &StoredResponse,
+            account_max: u64,
+            connection: &mut $connection,
+        ) -> Result<(), sqlx::Error> {
+            run(kept(response), connection).await?;
+            let most = i64::try_from(account_max).unwrap_or(i64::MAX);
+            loop {
+                let taken = sqlx::query(TAKEN).bind(response.account.as_str().to_owned());
+                let taken: i64 = taken.fetch_one(&mut *connection).await?.try_get("bytes")?;
+                if taken <= most || !delete_oldest(response, taken - most, connection).await? {
+                    return Ok(());
+                }
+            }
+        }
+
+        /// Deletes old responses of the account until so many bytes are free, some of them at a time; false where there
+        /// are none.
+        async fn delete_oldest(
+            new: &StoredResponse,
+            bytes: i64,
+            connection: &mut $connection,
+        ) -> Result<bool, sqlx::Error> {
+            let oldest = sqlx::query(OLDEST).bind(new.account.as_str().to_owned()).bind(new.id.as_bytes().to_vec());
+            let rows = oldest.fetch_all(&mut *connection).await?;
+            let mut free = 0;
+            for row in &rows {
+                if free >= bytes {
+                    break;
+                }
+                free += row.try_get::<i64, _>("bytes")?;
+                run(delete(&new.account, id_of(row, "id")?), connection).await?;
+            }
+            Ok(!rows.is_empty())
+        }
+
+        async fn read_response(
+            account: &AccountId,
+            id: RequestId,
+            since: Timestamp,
+            connection: &mut $connection,
+        ) -> Result<Option<StoredResponse>, sqlx::Error> {
+            let query = sqlx::query(FIND).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec());
+            let row = query.bind(since.0).fetch_optional(connection).await?;
+            row.as_ref().map(response).transpose()
+        }
+
+        async fn read_chain(
+            account: &AccountId,
+            id: RequestId,
+            since: Timestamp,
+            bytes_max: u64,
+            connection: &mut $connection,
+        ) -> Result<Option<Chain>, sqlx::Error> {
+            let query = sqlx::query(CHAIN).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec());
+            let query = query.bind(since.0).bind(i64::try_from(bytes_max).unwrap_or(i64::MAX));
+            let rows = query.fetch_all(connection).await?;
+            let links = rows.iter().map(response).collect::<Result<Vec<_>, _>>()?;
+            Ok((!links.is_empty()).then_some(Chain { links }))
+        }
+
+        fn delete(account: &AccountId, id: RequestId) -> Query {
+            sqlx::query(DELETE).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec())
+        }
+
+        fn purge(before: Timestamp, most: u32) -> Query {
+            sqlx::query(PURGE).bind(before.0).bind(i64::from(most))
+        }
+
+        fn kept(response: &StoredResponse) -> Query {
+            let StoredResponse { id, account, at, previous, episode, input, output, told } = response;
+            let query = sqlx::query(KEEP).bind(account.as_str().to_owned()).bind(id.as_bytes().to_vec());
+            let query = query.bind(at.0).bind(previous.map(|id| id.as_bytes().to_vec()));
+            let query = query.bind(episode.as_ref().map(|episode| episode.as_str().to_owned()));
+            let query = query.bind(input.to_string()).bind(output.to_string()).bind(told.to_string());
+            query.bind(i64::try_from(response.size()).unwrap_or(i64::MAX))
+        }
+
+        fn response(row: &$row) -> Result<StoredResponse, sqlx::Error> {
+            let text = |column| row.try_get::<String, _>(column).map(String::into_boxed_str);
+            let previous = row.try_get::<Option<Vec<u8>>, _>("previous")?;
+            let episode = row.try_get::<Option<String>, _>("episode")?;
+            Ok(StoredResponse {
+                id: id_of(row, "id")?,
+                account: AccountId::new(row.try_get::<&str, _>("account")?),
+                at: Timestamp(row.try_get("stored_at")?),
+                previous: previous.map(|_| id_of(row, "previous")).transpose()?,
+                episode: episode.map(|name| name.parse::<EpisodeId>().map_err(decode)).transpose()?,
+                input: text("input")?,
+                output: text("output")?,
+                told: text("told")?,
+            })
+        }
+
+        fn id_of(row: &$row, column: &str) -> Result<RequestId, sqlx::Error> {
+            let bytes = row.try_get::<&[u8], _>(column)?;
+            Ok(RequestId::from_bytes(bytes.try_into().map_err(decode)?))
+        }
+
+        fn decode(error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
+            sqlx::Error::Decode(Box::new(error))
+        }
+    };
+}
+
+pub(super) use response_statements;
