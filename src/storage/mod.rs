@@ -3,6 +3,7 @@
 mod answers;
 mod archive;
 mod books;
+mod episodes;
 mod error;
 mod file;
 mod keys;
@@ -20,12 +21,15 @@ pub use archive::{Archive, Restored, restore};
 pub use books::Report;
 pub use error::StorageError;
 pub use postgres::{
-    Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresJournal, PostgresKeyStore,
-    PostgresStories,
+    Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresEpisodes, PostgresJournal,
+    PostgresKeyStore, PostgresStories,
 };
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
-pub use sqlite::{Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore, SqliteStories};
+pub use sqlite::{
+    Sqlite, SqliteAnswers, SqliteArchive, SqliteEpisodes, SqliteJournal, SqliteKeyStore, SqliteStories,
+};
 
+use crate::agent::{Episodes, MemoryEpisodes, NearbyEpisodes};
 use crate::history::{MemoryStories, Stories};
 use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Accounts, Bank, Journal, JournalError, MemoryJournal, standing};
@@ -122,6 +126,17 @@ impl Database {
             Database::Memory => Arc::new(MemoryAnswers::default()),
             Database::Sqlite(database) => Arc::new(SqliteAnswers::new(database.clone())),
             Database::Postgres(database) => Arc::new(PostgresAnswers::new(database.clone())),
+        }
+    }
+
+    /// Runs of agents. Where nobody else writes them, the latest are remembered beside it.
+    pub fn episodes(&self) -> Arc<dyn Episodes> {
+        match self {
+            Database::Memory => Arc::new(MemoryEpisodes::default()),
+            Database::Sqlite(database) => {
+                Arc::new(NearbyEpisodes::new(Arc::new(SqliteEpisodes::new(database.clone()))))
+            }
+            Database::Postgres(database) => Arc::new(PostgresEpisodes::new(database.clone())),
         }
     }
 

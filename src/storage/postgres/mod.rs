@@ -6,6 +6,7 @@ mod archive;
 mod bank;
 mod burial;
 mod changes;
+mod episodes;
 mod journal;
 mod keys;
 mod opening;
@@ -32,6 +33,7 @@ pub use answers::PostgresAnswers;
 pub use archive::PostgresArchive;
 pub use bank::PostgresBank;
 pub use changes::Changes;
+pub use episodes::PostgresEpisodes;
 pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
 pub(super) use restore::restore;
@@ -67,6 +69,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "bank_clock", include_str!("../../../migrations/postgres/0005_bank_clock.sql")),
     (6, "priority", include_str!("../../../migrations/postgres/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/postgres/0007_history.sql")),
+    (9, "episodes", include_str!("../../../migrations/postgres/0009_episodes.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod archive;
+mod episodes;
 mod journal;
 mod keys;
 mod records;
@@ -23,6 +24,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 pub use answers::SqliteAnswers;
 pub use archive::SqliteArchive;
+pub use episodes::SqliteEpisodes;
 pub use journal::SqliteJournal;
 pub use keys::SqliteKeyStore;
 pub(super) use restore::restore;
@@ -43,6 +45,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "idempotency", include_str!("../../../migrations/sqlite/0005_idempotency.sql")),
     (6, "priority", include_str!("../../../migrations/sqlite/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/sqlite/0007_history.sql")),
+    (9, "episodes", include_str!("../../../migrations/sqlite/0009_episodes.sql")),
 ];
 
 /// What a start reads.

@@ -22,6 +22,7 @@ use proptest::prelude::*;
 use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::catalog::WorstCase;
+use crate::agent;
 use crate::history;
 use crate::idempotency;
 use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};
@@ -36,8 +37,8 @@ use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::sqlite::MIGRATIONS;
 use super::{
-    Database, Settings, Sqlite, SqliteAnswers, SqliteJournal, SqliteSettings, SqliteStories, StorageError,
-    Synchronous,
+    Database, Settings, Sqlite, SqliteAnswers, SqliteEpisodes, SqliteJournal, SqliteSettings, SqliteStories,
+    StorageError, Synchronous,
 };
 
 fn settings(path: &Path) -> SqliteSettings {
@@ -104,6 +105,13 @@ async fn stories_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
     history::conformance::conforms(&SqliteStories::new(Arc::new(database))).await;
+}
+
+#[tokio::test]
+async fn runs_in_sqlite_conform() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
+    agent::conformance::conforms(&SqliteEpisodes::new(Arc::new(database))).await;
 }
 
 #[tokio::test]
