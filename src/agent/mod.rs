@@ -1,4 +1,36 @@
 //! Agents: episodes, tool budgets, the tracker, and stored responses.
 //!
 //! Everything here but the stores is pure: given how an episode stands it says what a step may do, and what of its answer
-//! may pass.
+//! may pass. It asks no clock and rolls no dice. What was spent is counted by the ledger alone; what a client sends of a
+//! run's history may only tighten it.
+
+mod arguments;
+mod chain;
+mod choice;
+mod dead_end;
+mod history;
+mod object;
+mod pass;
+mod regime;
+mod room;
+mod settings;
+mod standing;
+mod step;
+mod terms;
+mod tracker;
+mod trim;
+mod turns;
+mod view;
+
+pub use chain::{Chain, Link};
+pub use dead_end::DeadEnd;
+pub use history::{History, TooLong};
+pub use pass::Pass;
+pub use regime::Regime;
+pub use room::Room;
+pub use settings::{Regimes, Settings, Words};
+pub use standing::{Standing, Use};
+pub use step::{Asked, Next, Spent, Step, Wait, next};
+pub use terms::{ToolTerms, Tools};
+pub use trim::{Trim, Trimmed};
+pub use turns::{Run, TurnCap, Turns};

@@ -18,6 +18,7 @@ mod outcome;
 mod prior;
 mod rollout;
 mod tariff;
+mod turns;
 mod vote;
 
 pub use allowance::{Allowance, Left, Purse};
@@ -36,4 +37,5 @@ pub use outcome::{Ended, SolutionEnded, Spent};
 pub use prior::{Blend, Curve, Gram, Loadings, Prior, SURFACE, TRAITS};
 pub use rollout::{Enforce, Share};
 pub use tariff::{Billed, Prices, Rates, Tariff};
+pub use turns::TurnRule;
 pub use vote::{Compare, Poll, Scatter, Vote};

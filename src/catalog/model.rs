@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
 
-use super::{Capability, Class, Enforce, Needs, Probe, Service, Share, Tariff, Verifier, Vote};
+use super::{Capability, Class, Enforce, Needs, Probe, Service, Share, Tariff, TurnRule, Verifier, Vote};
 
 /// What closes an unfinished thought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +104,10 @@ pub struct Route {
     pub judge: Option<Arc<str>>,
     /// The model whose drafts are bought where the text does not tell how hard a question is.
     pub probe: Option<Probe>,
+    /// Whether agents are told what is left of their budgets, where the gateway tells them at all.
+    pub tracker: bool,
+    /// How many turns a run of an agent may take.
+    pub turns: TurnRule,
 }
 
 /// All models and routes.
@@ -135,6 +139,8 @@ impl Route {
             verifier: None,
             judge: None,
             probe: None,
+            tracker: true,
+            turns: TurnRule::Free,
         }
     }
 }

@@ -1,0 +1,54 @@
+//! Which tools an answer may call, in the request's own words.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::chat::Request;
+
+/// Which tools an answer may call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// All but these.
+    Without(Vec<Arc<str>>),
+    /// None. They stay declared, so that what a provider has cached of the prompt goes on holding.
+    None,
+}
+
+/// True where the caller wants no tool called.
+pub(super) fn is_none(request: &Request) -> bool {
+    request.tool_choice.as_ref().is_some_and(|choice| choice == "none")
+}
+
+/// The one tool that the caller wants called, where there is one.
+pub(super) fn forced(request: &Request) -> Option<&str> {
+    request.tool_choice.as_ref()?.pointer("/function/name")?.as_str()
+}
+
+/// True where the caller wants one call at a time.
+pub(super) fn one_by_one(request: &Request) -> bool {
+    request.extra.get("parallel_tool_calls") == Some(&Value::Bool(false))
+}
+
+/// Changes what may be called.
+pub(super) fn apply(choice: &Choice, request: &mut Request) {
+    match choice {
+        Choice::None => request.tool_choice = Some(json!("none")),
+        Choice::Without(withheld) if withheld.is_empty() => {}
+        Choice::Without(withheld) => {
+            let is_withheld = |name: &str| withheld.iter().any(|withheld| **withheld == *name);
+            request.tools.retain(|tool| !is_withheld(&tool.name));
+            narrow(request, is_withheld);
+        }
+    }
+}
+
+/// Takes what is withheld out of a list of allowed tools; an empty one allows none.
+fn narrow(request: &mut Request, is_withheld: impl Fn(&str) -> bool) {
+    let allowed = request.tool_choice.as_mut().and_then(|choice| choice.pointer_mut("/allowed_tools/tools"));
+    let Some(Value::Array(allowed)) = allowed else { return };
+    allowed.retain(|tool| !tool.pointer("/function/name").and_then(Value::as_str).is_some_and(&is_withheld));
+    if allowed.is_empty() {
+        request.tool_choice = Some(json!("none"));
+    }
+}

@@ -1,0 +1,109 @@
+//! How runs of agents are held, as plain data.
+
+use std::time::Duration;
+
+use crate::units::{Chance, Count};
+
+use super::Tools;
+
+/// How runs of agents are held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Whether the model is told what is left, where something is limited; a route may say no for itself.
+    pub tracker: bool,
+    /// From which share left on which line is told.
+    pub regimes: Regimes,
+    /// What the model is told.
+    pub words: Words,
+    /// The most calls of one tool that are set aside for one answer, and of all tools where only they are limited together.
+    pub calls_per_answer: Count,
+    /// How long a step waits for what a parallel step of its run has set aside.
+    pub wait_max: Duration,
+    /// When a run is forgotten that nothing was heard of.
+    pub expires_after: Duration,
+    /// The most messages of a request with tools; more are refused, since every step reads all of them.
+    pub messages_max: usize,
+    /// What is known about tools.
+    pub tools: Tools,
+}
+
+/// The shares left at which another line is told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Regimes {
+    /// From here on there is plenty.
+    pub high: Chance,
+    /// From here on there is some.
+    pub medium: Chance,
+    /// From here on there is little; below, or where a tool is used up, hardly anything.
+    pub low: Chance,
+}
+
+/// What the model is told, in the operator's words; an empty line is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words {
+    /// Once, at the first turn of a run with limits.
+    pub policy: String,
+    /// While there is plenty.
+    pub high: String,
+    /// While there is some.
+    pub medium: String,
+    /// While there is little.
+    pub low: String,
+    /// When there is hardly anything, or a tool is used up.
+    pub critical: String,
+    /// When no tool may be called any more.
+    pub last: String,
+    /// When the turns that such a task usually takes are over and some more are granted.
+    pub extended: String,
+    /// When the run goes in circles, after what it repeats.
+    pub dead_end: String,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            tracker: true,
+            regimes: Regimes::default(),
+            words: Words::default(),
+            calls_per_answer: Count(8),
+            wait_max: Duration::from_secs(30),
+            expires_after: Duration::from_secs(7 * 24 * 3600),
+            messages_max: 20_000,
+            tools: Tools::default(),
+        }
+    }
+}
+
+/// The shares of Budget Tracker (Liu et al., *Budget-Aware Tool-Use Enables Effective Agent Scaling*, arXiv 2511.17006).
+impl Default for Regimes {
+    fn default() -> Regimes {
+        Regimes { high: Chance::new(0.7), medium: Chance::new(0.3), low: Chance::new(0.1) }
+    }
+}
+
+impl Default for Words {
+    fn default() -> Words {
+        let own = str::to_owned;
+        Words {
+            policy: own(
+                "This task has a budget for tool calls, turns or money. What is used and left is told after each tool \
+                 result. Spend broadly while there is plenty, precisely when there is little, and answer before it runs out.",
+            ),
+            high: own(
+                "There is plenty left: look in several directions, three to five different calls at a time.",
+            ),
+            medium: own("Part of it is used: two or three precise calls at a time, on what is still open."),
+            low: own("Little is left: one call at a time, only where the answer depends on it."),
+            critical: own(
+                "Hardly anything is left: do not call what is used up. Make at most one more call, or answer now.",
+            ),
+            last: own(
+                "No more tool calls are possible. Give the final answer now, from what is known; say what remains open.",
+            ),
+            extended: own(
+                "The usual number of turns is over. A few more are granted, once: bring the task to its end.",
+            ),
+            dead_end: own("This leads nowhere. Try something different, or answer from what is known."),
+        }
+    }
+}

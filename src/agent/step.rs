@@ -1,0 +1,111 @@
+//! What one step of a run may do.
+
+use std::sync::Arc;
+
+use crate::chat::{EpisodeLimits, Request, ToolCounts};
+use crate::units::{Count, Money};
+
+use super::choice::{self, Choice};
+use super::view::View;
+use super::{History, Pass, Room, Settings, Standing, TurnCap, tracker};
+
+/// What is known when a step is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The request, as its caller wrote it.
+    pub request: &'a Request,
+    /// What the run may take altogether.
+    pub limits: &'a EpisodeLimits,
+    /// What it has taken, by the ledger.
+    pub standing: &'a Standing,
+    /// What the account's own limits leave of tool calls, where it has some.
+    pub account: Option<Room>,
+    /// What the request's own messages tell.
+    pub history: &'a History,
+    /// True where the caller has named the run.
+    pub is_named: bool,
+    /// How many turns it may take by the route's rules.
+    pub turns: Option<TurnCap>,
+    /// Whether the route lets the model be told what is left.
+    pub tracker: bool,
+    /// True where what is left of the money pays for no more than an answer.
+    pub must_answer: bool,
+}
+
+/// What is to happen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// The step may go.
+    Go(Box<Step>),
+    /// What it needs is set aside by a parallel step of the run, and may come back.
+    Wait(Wait),
+    /// Not even an answer may be had any more.
+    Spent(Spent),
+}
+
+/// What a step has to wait for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// Calls of these tools.
+    pub tools: Vec<Arc<str>>,
+    /// A turn.
+    pub turn: bool,
+    /// Money.
+    pub money: bool,
+}
+
+/// What of a run is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// Its turns, so many.
+    Turns(Count),
+    /// Its money, so much.
+    Money(Money),
+}
+
+/// What one step may do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What of the answer's calls may pass, in each choice.
+    pub pass: Pass,
+    /// The calls to set aside for it, all choices together. Tools that nothing limits are not in it.
+    pub tools: ToolCounts,
+    /// The most that these may cost.
+    pub tools_cost: Money,
+    /// True where it is the run's final answer.
+    pub is_final: bool,
+    /// What was held back, and why; nothing where nothing was.
+    pub why: Option<String>,
+    /// The tools that the request knows.
+    pub known: Vec<Arc<str>>,
+    /// Those that are withheld, being used up.
+    pub withheld: Vec<Arc<str>>,
+    pub(super) choice: Choice,
+    pub(super) told: Option<String>,
+}
+
+impl Step {
+    /// The request as the model is to have it. Only its end differs, and what it may call.
+    #[must_use]
+    pub fn applied(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        choice::apply(&self.choice, &mut request);
+        if let Some(told) = &self.told {
+            tracker::append(told, &mut request.messages);
+        }
+        request
+    }
+}
+
+/// Decides what a step may do.
+pub fn next(asked: &Asked<'_>, settings: &Settings) -> Next {
+    let view = View::new(asked, settings);
+    if let Some(spent) = view.spent() {
+        return Next::Spent(spent);
+    }
+    let wait = view.wait();
+    if wait != Wait::default() {
+        return Next::Wait(wait);
+    }
+    Next::Go(Box::new(view.step()))
+}

@@ -1,0 +1,118 @@
+//! The status block that tells an agent what it has left.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::chat::{EpisodeLimits, Message, Part, Role};
+use crate::units::{Count, Money};
+
+use super::{DeadEnd, Regime, Settings, Use, Words};
+
+/// What an agent is told about.
+#[derive(Debug)]
+pub(super) struct Told<'a> {
+    /// What its run may take.
+    pub(super) limits: &'a EpisodeLimits,
+    /// What it has taken.
+    pub(super) spent: &'a Use,
+    /// The tools that it knows.
+    pub(super) tools: Vec<&'a Arc<str>>,
+    /// The turns that it has taken before this one, of how many, where these are limited.
+    pub(super) turns: Option<(Count, Count)>,
+    /// True where some more turns are granted at this one.
+    pub(super) is_extended: bool,
+    /// True where this is its final answer.
+    pub(super) is_final: bool,
+    /// What shows that it goes in circles.
+    pub(super) dead_end: Option<&'a DeadEnd>,
+}
+
+/// The block to put after the last message: after results of tools always, after the user's words at the first turn, with
+/// the policy, and at the last.
+pub(super) fn text(told: &Told<'_>, messages: &[Message], settings: &Settings) -> Option<String> {
+    let last = messages.last()?.role;
+    let is_first = last == Role::User && !messages.iter().any(|message| message.role == Role::Assistant);
+    if !(last == Role::Tool || is_first || last == Role::User && told.is_final) {
+        return None;
+    }
+    let words = &settings.words;
+    let mut lines: Vec<String> = Vec::new();
+    if is_first && !told.is_final {
+        lines.push(words.policy.clone());
+    }
+    lines.extend(told.amounts());
+    lines.extend(told.dead_end.map(|dead_end| said(dead_end, words)));
+    if told.is_extended {
+        lines.push(words.extended.clone());
+    }
+    lines.push(match told.is_final {
+        true => words.last.clone(),
+        false => Regime::of(told.least(), &settings.regimes).line(words).to_owned(),
+    });
+    lines.retain(|line| !line.trim().is_empty());
+    (!lines.is_empty()).then(|| format!("<budget>\n{}\n</budget>", lines.join("\n")))
+}
+
+/// Puts the block behind the last message's own text. Results of tools keep their place and their number, which is what
+/// providers check; no message is added, and nothing before is touched.
+pub(super) fn append(block: &str, messages: &mut [Message]) {
+    let Some(last) = messages.last_mut() else { return };
+    match last.content.last_mut() {
+        Some(Part::Text(text)) if text.is_empty() => block.clone_into(text),
+        Some(Part::Text(text)) => {
+            text.push_str("\n\n");
+            text.push_str(block);
+        }
+        _ => last.content.push(Part::Text(block.to_owned())),
+    }
+}
+
+impl Told<'_> {
+    /// What is used and left, line by line.
+    fn amounts(&self) -> Vec<String> {
+        let line = |name: &str, used: Count, most: Count| {
+            format!("{name}: {used} used, {} left", most.saturating_sub(used))
+        };
+        let mut lines: Vec<String> =
+            self.limited().map(|(tool, most)| line(tool, self.spent.tools.of(tool), most)).collect();
+        lines.extend(self.limits.tools.all.map(|all| line("all tools", self.spent.tools.all, all)));
+        lines.extend(self.turns.map(|(used, most)| line("turns", used, most)));
+        lines.extend(self.limits.cost.map(|most| {
+            let left = most.saturating_sub(self.spent.cost);
+            format!("money: {} USD used, {left} USD left", self.spent.cost)
+        }));
+        lines
+    }
+
+    /// The tools that it knows and that are limited, with their limits.
+    fn limited(&self) -> impl Iterator<Item = (&str, Count)> {
+        self.tools.iter().filter_map(|tool| Some((&***tool, *self.limits.tools.each.get(&**tool)?)))
+    }
+
+    /// The share left of what is scarcest; nothing where a tool is used up.
+    fn least(&self) -> f64 {
+        let tools = self.limited().map(|(tool, most)| (self.spent.tools.of(tool), most));
+        let all = self.limits.tools.all.map(|all| (self.spent.tools.all, all));
+        let counts = tools.chain(all).chain(self.turns).map(|(used, most)| left(used.0, most.0));
+        let money = self.limits.cost.map(|cost: Money| left(self.spent.cost.0, cost.0));
+        counts.chain(money).fold(1.0, f64::min)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share is told in four words, not spent")]
+fn left(used: u64, most: u64) -> f64 {
+    if most == 0 { 0.0 } else { most.saturating_sub(used) as f64 / most as f64 }
+}
+
+/// What it repeats, and what to do about it.
+fn said(dead_end: &DeadEnd, words: &Words) -> String {
+    let mut said = match dead_end {
+        DeadEnd::Repeated { tool, times } => format!("The same call of {tool} was made {times} times."),
+        DeadEnd::Failing(times) => format!("The last {times} tool calls failed."),
+        DeadEnd::Alike(times) => format!("The last {times} tool calls brought the same."),
+    };
+    if !words.dead_end.is_empty() {
+        let _ = write!(said, " {}", words.dead_end);
+    }
+    said
+}
