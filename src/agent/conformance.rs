@@ -98,7 +98,10 @@ async fn a_run_is_found_by_its_last_history(store: &dyn Episodes) {
         assert_eq!(find(store, number).await.as_deref(), Some("found"), "also by an earlier one");
     }
     let found = store.read(&account(), &id("found")).await.unwrap().unwrap();
-    assert_eq!((found.steps, found.last, found.used), (Count(2), Some(step("found", None, &[], 0).last), Timestamp(31)));
+    assert_eq!(
+        (found.steps, found.last, found.used),
+        (Count(2), Some(step("found", None, &[], 0).last), Timestamp(31))
+    );
 }
 
 async fn twins_are_handed_out_once_each(store: &dyn Episodes) {
@@ -138,12 +141,8 @@ async fn steps_are_counted_and_the_latest_courses_told(store: &dyn Episodes) {
     last.last.model = "two".into();
     store.extend(&last).await.unwrap();
     store.open(&account(), &id("unanswered"), &EpisodeLimits::default(), Timestamp(62)).await.unwrap();
-    let course = Course {
-        class: TaskClass::Agentic,
-        model: "two".into(),
-        steps: Count(2),
-        ended: Ending::Answered,
-    };
+    let course =
+        Course { class: TaskClass::Agentic, model: "two".into(), steps: Count(2), ended: Ending::Answered };
     assert_eq!(store.courses(1).await.unwrap(), [course]);
     assert!(store.courses(100).await.unwrap().len() > 1);
 }

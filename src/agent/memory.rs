@@ -145,8 +145,7 @@ impl Kept {
 
     fn open(&mut self, run: &Run, limits: &EpisodeLimits, now: Timestamp) -> Episode {
         let known = self.episodes.get(run).cloned();
-        let mut episode =
-            known.unwrap_or_else(|| Episode::new(run.1.clone(), EpisodeLimits::default(), now));
+        let mut episode = known.unwrap_or_else(|| Episode::new(run.1.clone(), EpisodeLimits::default(), now));
         episode.limits.lower(limits);
         episode.used = episode.used.max(now);
         self.put(run.clone(), episode.clone());

@@ -108,9 +108,8 @@ impl Episodes for PostgresEpisodes {
         account: &'a AccountId,
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
-        let read = async move {
-            read_episode(READ, (account, id), &mut *self.database.pool.acquire().await?).await
-        };
+        let read =
+            async move { read_episode(READ, (account, id), &mut *self.database.pool.acquire().await?).await };
         async move { read.await.map_err(|source| self.failed(source)) }.boxed()
     }
 
@@ -129,9 +128,8 @@ impl Episodes for PostgresEpisodes {
         link: &'a Link,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<Twin>, EpisodesError>> {
-        let read = async move {
-            read_twins(account, link, since, &mut *self.database.pool.acquire().await?).await
-        };
+        let read =
+            async move { read_twins(account, link, since, &mut *self.database.pool.acquire().await?).await };
         async move { read.await.map_err(|source| self.failed(source)) }.boxed()
     }
 

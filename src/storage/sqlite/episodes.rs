@@ -71,7 +71,10 @@ impl SqliteEpisodes {
     }
 
     fn failed(&self, source: sqlx::Error) -> EpisodesError {
-        EpisodesError::caused(format!("the database {} failed", self.database.settings.path.display()), source)
+        EpisodesError::caused(
+            format!("the database {} failed", self.database.settings.path.display()),
+            source,
+        )
     }
 }
 
@@ -92,9 +95,7 @@ impl Episodes for SqliteEpisodes {
         account: &'a AccountId,
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
-        let read = async move {
-            read_episode(READ, (account, id), &mut *self.database.reader().await).await
-        };
+        let read = async move { read_episode(READ, (account, id), &mut *self.database.reader().await).await };
         async move { read.await.map_err(|source| self.failed(source)) }.boxed()
     }
 
@@ -113,9 +114,7 @@ impl Episodes for SqliteEpisodes {
         link: &'a Link,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<Twin>, EpisodesError>> {
-        let read = async move {
-            read_twins(account, link, since, &mut *self.database.reader().await).await
-        };
+        let read = async move { read_twins(account, link, since, &mut *self.database.reader().await).await };
         async move { read.await.map_err(|source| self.failed(source)) }.boxed()
     }
 
@@ -129,8 +128,7 @@ impl Episodes for SqliteEpisodes {
     }
 
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, EpisodesError>> {
-        let deleted =
-            async move { delete_before(before, most, &mut *self.database.writer().await?).await };
+        let deleted = async move { delete_before(before, most, &mut *self.database.writer().await?).await };
         async move { deleted.await.map_err(|source| self.failed(source)) }.boxed()
     }
 }

@@ -21,8 +21,8 @@ use futures_util::FutureExt;
 use proptest::prelude::*;
 use sqlx::{ConnectOptions, Connection, Executor};
 
-use crate::catalog::WorstCase;
 use crate::agent;
+use crate::catalog::WorstCase;
 use crate::history;
 use crate::idempotency;
 use crate::ledger::conformance::{Sealed, amounts, conforms, dispatched, resolved};

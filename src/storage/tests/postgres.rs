@@ -84,7 +84,8 @@ async fn runs_in_postgres_conform() {
 #[tokio::test]
 async fn twins_that_are_asked_for_at_once_are_handed_out_once_each() {
     let url = cluster().database();
-    let (one, other) = (PostgresEpisodes::new(connect(&url).await), PostgresEpisodes::new(connect(&url).await));
+    let (one, other) =
+        (PostgresEpisodes::new(connect(&url).await), PostgresEpisodes::new(connect(&url).await));
     agent::conformance::twins_at_once(&one, &other).await;
 }
 
