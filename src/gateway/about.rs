@@ -13,7 +13,7 @@ const NAME_MAX: usize = 256;
 pub(super) fn of(extra: &Map<String, Value>) -> About {
     let user = ["safety_identifier", "user"].into_iter().find_map(|name| extra.get(name));
     let tag = extra.get("metadata").and_then(|metadata| metadata.get("tag"));
-    About { model: None, user: user.and_then(name), tag: tag.and_then(name) }
+    About { user: user.and_then(name), tag: tag.and_then(name), ..About::default() }
 }
 
 /// Whatever stands there names somebody, or limits could be got round.

@@ -301,6 +301,7 @@ impl Gateway {
             id,
             about: About { model: Some(offer.model.clone()), ..about },
             worst: offer.worst,
+            step: None,
             prices: self.prices(&offer.model),
             if_abandoned: self.if_abandoned(&offer.model),
             now,

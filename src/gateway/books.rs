@@ -196,5 +196,6 @@ pub(super) fn detail(spent: &[Spent], outcome: &'static str) -> SettlementDetail
         solution: sum(|spent| spent.solution),
         other: sum(|spent| spent.other.saturating_sub(spent.other_thinking)),
         outcome: outcome.into(),
+        ..SettlementDetail::default()
     }
 }

@@ -118,6 +118,7 @@ impl Gateway {
             id,
             about,
             worst: WorstCase { money, thinking: Tokens::ZERO },
+            step: None,
             prices: self.prices(&model.name),
             if_abandoned: self.if_abandoned(&model.name),
             now,
@@ -200,13 +201,7 @@ impl Making {
         if let (Some(ticket), true) = (&self.ticket, prompt == Tokens::ZERO) {
             ticket.cost_nothing();
         }
-        let detail = SettlementDetail {
-            prompt,
-            overhead: Tokens::ZERO,
-            solution: Tokens::ZERO,
-            other: Tokens::ZERO,
-            outcome: outcome.into(),
-        };
+        let detail = SettlementDetail { prompt, outcome: outcome.into(), ..SettlementDetail::default() };
         reservation.settle(cost, Tokens::ZERO, detail).journalled(self.parts.settings.settle_patience).await;
         let Some(made) = made else { return };
         if let Err(failure) = &made {

@@ -157,7 +157,7 @@ fn budget(account: &AccountId, line: &Line) -> Option<Budget> {
     let holder = match &limit.holder {
         Holder::Key => account.clone(),
         Holder::Account(holder) => holder.clone(),
-        Holder::Request => return None,
+        Holder::Request | Holder::Episode => return None,
     };
     is_paced(line).then_some((holder, limit.window))
 }

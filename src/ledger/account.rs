@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use crate::tenant::{Percent, Scope, TenantLimit, Terms};
-use crate::units::{Amount, Facet, Holder, Limit, Money, Timestamp, Unit, Window, Zone};
+use crate::units::{Amount, EpisodeId, Facet, Holder, Limit, Money, Timestamp, Unit, Window, Zone};
 
+use super::episodes::Episode;
 use super::purses::purse;
 use super::tally::{Tallies, Tally};
 use super::wish::Wish;
@@ -23,6 +24,8 @@ pub(super) struct Account {
     pub(super) whole: Tallies,
     /// Only those that a limit asks for.
     pub(super) facets: HashMap<Facet, Tallies>,
+    /// Runs of agents.
+    pub(super) episodes: HashMap<EpisodeId, Episode>,
     /// From when on they are counted, where something was spent before.
     pub(super) since: Vec<(Scope, Timestamp)>,
     overrun: Money,

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::catalog::{Allowance, Prices, WorstCase};
+use crate::chat::EpisodeLimits;
 use crate::tenant::Terms;
-use crate::units::{RequestId, Timestamp, Window};
+use crate::units::{EpisodeId, RequestId, Timestamp, Window};
 
 use super::open::{Closed, Open, Stage};
 use super::statement::tightest;
 use super::tree::{Place, Tree};
 use super::wish::Wish;
 use super::{
-    About, AccountId, Amounts, Dispatched, Entry, How, LedgerError, Line, Refused, SettlementDetail, Spent,
-    Totals, Warning,
+    About, AccountId, Amounts, Dispatched, Entry, EpisodeStanding, How, LedgerError, Line, Refused,
+    SettlementDetail, Spent, Step, Totals, Warning,
 };
 
 /// What is to be set aside, for whom and until when.
@@ -30,6 +31,8 @@ pub struct Claim {
     pub about: About,
     /// How much.
     pub worst: WorstCase,
+    /// What it takes beside that as a step of a run, which `about` names.
+    pub step: Option<Step>,
     /// The prices in force.
     pub prices: Option<Prices>,
     /// What is posted if nobody comes back to settle it after it was dispatched.
@@ -113,25 +116,26 @@ impl Accounts {
     /// Counts what the journal says is set aside, whatever the limits say.
     pub(super) fn adopt(&mut self, row: &Dispatched, now: Timestamp) {
         let (now, place) = (self.tick(now), self.tree.place(&row.account));
-        let Dispatched { account: own, about, held: more, admitted, .. } = row;
-        let wish = Wish { own, before: None, about, more: *more, admitted: *admitted };
-        self.tree.lineage(place, |account| {
-            account.roll(now);
-            account.reserve(&wish);
-        });
+        let Dispatched { account: own, about, held: more, admitted, tools, tools_cost, .. } = row;
+        let step = Step { tools: tools.clone(), tools_cost: *tools_cost, ..Step::default() };
+        let wish = Wish { own, before: None, about, more: *more, step: Some(&step), admitted: *admitted };
+        self.tree.lineage(place, |account| account.roll(now));
+        self.tree.reserve(place, &wish, now);
     }
 
     /// Sets the worst case aside under every limit of the account and its ancestors, or under none. Says which
     /// limits are nearly used up since.
     pub fn reserve(&mut self, claim: Claim) -> Result<Vec<Warning>, Refused> {
         let now = self.tick(claim.now);
-        let held = bounded(Amounts::of_request(claim.worst))?;
+        let tool_calls = claim.step.as_ref().map(|step| step.tools.all).unwrap_or_default();
+        let held = bounded(Amounts { tool_calls, ..Amounts::of_request(claim.worst) })?;
         if self.open.contains_key(&claim.id) {
             return Err(Refused::Twice(claim.id));
         }
         let place = self.declared(&claim.account)?;
         let about = &claim.about;
-        let wish = Wish { own: &claim.account, before: None, about, more: held, admitted: now };
+        let step = claim.step.as_ref();
+        let wish = Wish { own: &claim.account, before: None, about, more: held, step, admitted: now };
         let warnings = self.tree.grant(place, &wish, now)?;
         self.open.insert(claim.id, Open::new(Claim { now, ..claim }, place, held));
         Ok(warnings)
@@ -159,7 +163,7 @@ impl Accounts {
         let before = &open.row.about;
         let about = About { model: model.or(before.model.as_ref()).cloned(), ..before.clone() };
         let (own, before, admitted) = (&open.row.account, Some((before, open.held)), open.row.admitted);
-        let wish = Wish { own, before, about: &about, more, admitted };
+        let wish = Wish { own, before, about: &about, more, step: None, admitted };
         let warnings = self.tree.grant(open.place, &wish, self.latest)?;
         Ok(Extension { entry: open.extend(more, about), warnings })
     }
@@ -234,17 +238,42 @@ impl Accounts {
         let open = self.open.remove(&id)?;
         let (place, admitted, held, own) =
             (open.place, open.row.admitted, open.held, open.row.account.clone());
+        let held_tools = open.row.tools.clone();
         let closed = close(open);
         let about = &closed.about;
         self.tree.lineage(place, |account| account.resolve(about, admitted, held, closed.spent, closed.how));
-        let wish = Wish { own: &own, before: None, about, more: Amounts::ZERO, admitted };
+        if let Some(episode) = &about.episode {
+            let (held, spent) = ((held, &held_tools), (closed.spent, &closed.tools));
+            self.tree.of(place).resolve_step(episode, held, spent, self.latest);
+        }
+        let wish = Wish { own: &own, before: None, about, more: Amounts::ZERO, step: None, admitted };
         let warnings = self.tree.warn(place, &wish, self.latest);
         Some(Closed { warnings, ..closed })
     }
 
     /// What is left under the tightest limit of each unit, for requests about this.
     pub fn allowance(&self, account: &AccountId, about: &About, now: Timestamp) -> Allowance {
-        tightest(self.statement(account, about, now), about)
+        self.allowance_within(account, about, &EpisodeLimits::default(), now)
+    }
+
+    /// The same, also under these limits of the run that they are about.
+    pub fn allowance_within(
+        &self,
+        account: &AccountId,
+        about: &About,
+        limits: &EpisodeLimits,
+        now: Timestamp,
+    ) -> Allowance {
+        let mut lines = self.statement(account, about, now);
+        if let Some(episode) = &about.episode {
+            lines.extend(self.tree.episode_lines(account, episode, limits));
+        }
+        tightest(lines, about)
+    }
+
+    /// How a run stands.
+    pub fn episode(&self, account: &AccountId, episode: &EpisodeId) -> EpisodeStanding {
+        self.tree.episode(account, episode)
     }
 
     /// How every limit of the account and its ancestors stands, the root's first; those on each user, for the user

@@ -1,6 +1,7 @@
 //! What every journal must do: one suite for all of them.
 
 use crate::catalog::Prices;
+use crate::chat::ToolCounts;
 use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -117,6 +118,8 @@ pub(crate) fn dispatched(account: &str, admitted: i64, held: Amounts) -> Dispatc
         id: RequestId::new(),
         account: AccountId::new(account),
         about: About { model: Some("reasoner".into()), ..About::default() },
+        tools: ToolCounts { all: held.tool_calls, ..ToolCounts::default() },
+        tools_cost: Money::ZERO,
         held: Amounts { requests: Count::ONE, ..held },
         prices: Some(Prices { input: price(150_000_000), output: price(600_000_000) }),
         if_abandoned: IfAbandoned::PostWhole,
@@ -132,6 +135,8 @@ pub(crate) fn resolved(row: &Dispatched, how: How, spent: Amounts) -> Resolved {
         overhead: Tokens(4),
         solution: Tokens(9),
         other: Tokens(1),
+        tools: ToolCounts { all: spent.tool_calls, ..ToolCounts::default() },
+        tools_cost: Money::ZERO,
         outcome: "stop".into(),
     };
     let (id, account, about, admitted) = (row.id, row.account.clone(), row.about.clone(), row.admitted);
@@ -242,6 +247,7 @@ async fn sums_tell_models_users_and_tags_apart(journal: &dyn Journal) {
         model: Some("m".into()),
         user: user.map(Into::into),
         tag: tag.map(Into::into),
+        episode: None,
     };
     let kinds =
         [about(None, None), about(Some(""), None), about(Some("u"), None), about(Some("u"), Some("t"))];

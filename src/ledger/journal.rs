@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::catalog::Prices;
+use crate::chat::ToolCounts;
 use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::{About, AccountId, Amounts, IfAbandoned, JournalError, Seal, Usage, UsageQuery, spent, usage};
@@ -34,6 +35,10 @@ pub struct Dispatched {
     pub about: About,
     /// What was set aside for it until then.
     pub held: Amounts,
+    /// The tool calls of that.
+    pub tools: ToolCounts,
+    /// What those cost at most, which is part of the money.
+    pub tools_cost: Money,
     /// The prices in force, at which it will be settled.
     pub prices: Option<Prices>,
     /// What it is charged if nobody settles it.
@@ -115,6 +120,10 @@ pub struct SettlementDetail {
     pub solution: Tokens,
     /// Output tokens that were not delivered, thoughts apart: those are counted with all thoughts.
     pub other: Tokens,
+    /// Tool calls that passed.
+    pub tools: ToolCounts,
+    /// What those cost, which is part of what was charged.
+    pub tools_cost: Money,
     /// How it ended, in one word.
     pub outcome: std::borrow::Cow<'static, str>,
 }

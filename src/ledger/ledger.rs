@@ -7,11 +7,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::catalog::Allowance;
+use crate::chat::EpisodeLimits;
 use crate::tasks::Tasks;
 use crate::tenant::Terms;
 use crate::units::{Money, RequestId, Timestamp};
 
 use super::banker::Banker;
+use super::episode::Bells;
 use super::keeper::{Keeper, mourn};
 use super::lease::Bank;
 use super::observer::Guarded;
@@ -40,6 +42,7 @@ pub(super) struct Inner {
     settings: Settings,
     /// Where replicas share the accounts.
     sharing: Option<Arc<Sharing>>,
+    pub(super) bells: Bells,
 }
 
 impl Ledger {
@@ -108,7 +111,8 @@ impl Ledger {
             Writer { queue: queue.clone(), observer: observer.clone(), settings, sharing: sharing.clone() };
         tasks.spawn(writer.run(tasks.clone()));
         let accounts = Mutex::new(accounts);
-        Ledger { inner: Arc::new(Inner { accounts, queue, observer, settings, sharing }) }
+        let bells = Bells::new();
+        Ledger { inner: Arc::new(Inner { accounts, queue, observer, settings, sharing, bells }) }
     }
 
     /// Where entries are, for those who read them.
@@ -208,6 +212,17 @@ impl Ledger {
     /// What is left under the tightest limit of each unit.
     pub fn allowance(&self, account: &AccountId, about: &About, now: Timestamp) -> Allowance {
         self.accounts().allowance(account, about, now)
+    }
+
+    /// The same, also under these limits of the run that `about` names, and under those that were said of it before.
+    pub fn allowance_within(
+        &self,
+        account: &AccountId,
+        about: &About,
+        limits: &EpisodeLimits,
+        now: Timestamp,
+    ) -> Allowance {
+        self.accounts().allowance_within(account, about, limits, now)
     }
 
     /// How every limit of the account and its ancestors stands, the root's first; those on each user, for the one that
@@ -330,6 +345,9 @@ impl Ledger {
     }
 
     fn tell(&self, closed: &Closed) {
+        if let Some(episode) = &closed.about.episode {
+            self.inner.bells.ring(episode);
+        }
         if closed.overrun != Amounts::ZERO {
             let (request, model, overrun) = (closed.id, &closed.about.model, closed.overrun);
             let Amounts { money, thinking, .. } = overrun;

@@ -77,7 +77,7 @@ impl Rows {
     fn sums(&self, since: Timestamp, bucket: impl Fn(Timestamp) -> Timestamp) -> Vec<Spent> {
         let mut sums = BTreeMap::new();
         for row in self.resolved.values().filter(|row| row.admitted >= since) {
-            let key = (row.account.clone(), row.about.clone(), bucket(row.admitted));
+            let key = (row.account.clone(), row.about.without_episode(), bucket(row.admitted));
             let sum = sums.entry(key).or_insert((Amounts::ZERO, Money::ZERO, 0));
             sum.0 += row.spent;
             sum.1 += row.overrun.money;

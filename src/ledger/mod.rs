@@ -14,6 +14,8 @@ mod banker;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod daily;
+mod episode;
+mod episodes;
 mod error;
 mod journal;
 mod keeper;
@@ -48,6 +50,7 @@ mod writer;
 
 pub use accounts::{Accounts, Claim, Extension, IfAbandoned};
 pub use amounts::Amounts;
+pub use episode::{EpisodeStanding, EpisodeUse, Step};
 pub use error::{JournalError, LedgerError, Need, Refused, Shortfall};
 pub use journal::{
     Dispatched, Entry, Extended, How, Journal, Metered, QUARTER, Resolved, SettlementDetail, Spent,

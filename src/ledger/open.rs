@@ -1,11 +1,13 @@
 //! An open reservation, and what comes out when it is closed.
 
-use crate::units::{Count, RequestId, Timestamp};
+use crate::chat::ToolCounts;
+use crate::units::{Count, Money, RequestId, Timestamp};
 
 use super::accounts::IfAbandoned;
 use super::tree::Place;
 use super::{
-    About, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail, Warning,
+    About, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail, Step,
+    Warning,
 };
 
 /// How far a reservation got.
@@ -46,6 +48,8 @@ pub struct Closed {
     pub how: How,
     /// What it is charged.
     pub spent: Amounts,
+    /// The tool calls of that.
+    pub tools: ToolCounts,
     /// What of that was more than the reservation.
     pub overrun: Amounts,
     /// What is to be journalled; nothing, where the journal never heard of it.
@@ -56,12 +60,15 @@ pub struct Closed {
 
 impl Open {
     pub(super) fn new(claim: Claim, place: Place, held: Amounts) -> Open {
-        let Claim { account, id, about, prices, if_abandoned, now, expires, .. } = claim;
+        let Claim { account, id, about, step, prices, if_abandoned, now, expires, .. } = claim;
+        let Step { tools, tools_cost, .. } = step.unwrap_or_default();
         let row = Dispatched {
             id,
             account,
             about,
             held,
+            tools,
+            tools_cost,
             prices,
             if_abandoned,
             metered: None,
@@ -111,8 +118,9 @@ impl Open {
             return self.void(at);
         }
         let metered = self.metered.map(|(_, spent)| spent);
-        let spent = abandoned_charge(self.row.if_abandoned, self.held, metered);
-        self.close(How::Expired, spent, SettlementDetail::abandoned(), at)
+        let spent = abandoned_charge(&self.row, self.held, metered);
+        let detail = SettlementDetail::abandoned(&self.row);
+        self.close(How::Expired, spent, detail, at)
     }
 
     pub(super) fn close(
@@ -123,7 +131,8 @@ impl Open {
         at: Timestamp,
     ) -> Closed {
         let requests = if how == How::Voided { Count::ZERO } else { Count::ONE };
-        let spent = Amounts { requests, ..spent };
+        let spent = Amounts { requests, tool_calls: detail.tools.all, ..spent };
+        let tools = detail.tools.clone();
         let (id, overrun) =
             (self.row.id, Amounts { requests: Count::ZERO, ..spent }.saturating_sub(self.held));
         let mut entries = Vec::new();
@@ -136,25 +145,32 @@ impl Open {
             let resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
             entries.push(Entry::Resolved(resolved));
         }
-        Closed { id, about: self.row.about, how, spent, overrun, entries, warnings: Vec::new() }
+        Closed { id, about: self.row.about, how, spent, tools, overrun, entries, warnings: Vec::new() }
     }
 }
 
-/// What is charged for a dispatched reservation that nobody settled.
-pub(super) fn abandoned_charge(
-    if_abandoned: IfAbandoned,
-    held: Amounts,
-    metered: Option<Amounts>,
-) -> Amounts {
-    match (if_abandoned, metered) {
-        (IfAbandoned::PostMetered, Some(spent)) => spent,
+/// What is charged for a dispatched reservation that nobody settled, of which so much was held. Tool calls are not
+/// metered: the caller may have seen all that were set aside.
+pub(super) fn abandoned_charge(row: &Dispatched, held: Amounts, metered: Option<Amounts>) -> Amounts {
+    match (row.if_abandoned, metered) {
+        (IfAbandoned::PostMetered, Some(spent)) => Amounts {
+            money: metered_money(spent.money, row.tools_cost, held.money),
+            tool_calls: held.tool_calls,
+            ..spent
+        },
         (IfAbandoned::PostMetered, None) | (IfAbandoned::PostWhole, _) => held,
     }
 }
 
+/// With the price of all tool calls, as far as that was set aside.
+fn metered_money(metered: Money, tools_cost: Money, held: Money) -> Money {
+    metered.max((metered + tools_cost).min(held))
+}
+
 impl SettlementDetail {
     /// The detail of a reservation that nobody settled.
-    pub(super) fn abandoned() -> SettlementDetail {
-        SettlementDetail { outcome: "abandoned".into(), ..SettlementDetail::default() }
+    pub(super) fn abandoned(row: &Dispatched) -> SettlementDetail {
+        let (tools, tools_cost) = (row.tools.clone(), row.tools_cost);
+        SettlementDetail { tools, tools_cost, outcome: "abandoned".into(), ..SettlementDetail::default() }
     }
 }

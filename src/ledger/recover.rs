@@ -60,11 +60,11 @@ fn starts(terms: &[Terms], now: Timestamp) -> Vec<Timestamp> {
 impl Entry {
     /// The end of a dispatched reservation that nobody came back for.
     pub fn posted(row: Dispatched, at: Timestamp) -> Entry {
-        let spent =
-            Amounts { requests: Count::ONE, ..abandoned_charge(row.if_abandoned, row.held, row.metered) };
+        let spent = Amounts { requests: Count::ONE, ..abandoned_charge(&row, row.held, row.metered) };
+        let detail = SettlementDetail::abandoned(&row);
         let overrun = Amounts { requests: Count::ZERO, ..spent }.saturating_sub(row.held);
         let Dispatched { id, account, about, admitted, .. } = row;
-        let (how, detail) = (How::Expired, SettlementDetail::abandoned());
+        let how = How::Expired;
         Entry::Resolved(Resolved { id, account, about, admitted, at, how, spent, overrun, detail })
     }
 }

@@ -92,7 +92,7 @@ impl Reservation {
     /// Charges what was used. Balances change at once; it cannot fail.
     pub fn settle(mut self, cost: Money, thinking: Tokens, detail: SettlementDetail) -> Settling {
         self.is_open = false;
-        let spent = Amounts { money: cost, thinking, ..Amounts::ZERO };
+        let spent = Amounts { money: cost, thinking, tool_calls: detail.tools.all, ..Amounts::ZERO };
         self.ledger.resolve(|accounts| accounts.settle(self.id, spent, detail, self.ledger.now()))
     }
 

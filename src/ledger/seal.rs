@@ -200,7 +200,7 @@ impl Sealing {
         (self.through, self.resolutions) = (record.number, self.resolutions + 1);
         let Resolved { account, about, admitted, .. } = &record.resolved;
         for span in Span::ALL {
-            let key = (span, span.start(*admitted), account.clone(), about.clone());
+            let key = (span, span.start(*admitted), account.clone(), about.without_episode());
             self.rollups.entry(key).or_default().add(&record.resolved);
         }
     }

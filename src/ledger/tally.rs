@@ -119,6 +119,23 @@ impl Tally {
         }
     }
 
+    /// Sets aside for a reservation that is new here.
+    pub(super) fn open(&mut self, held: Amounts) {
+        self.reserved += held;
+        self.open += 1;
+    }
+
+    /// Sets more aside for one that is not.
+    pub(super) fn extend(&mut self, more: Amounts) {
+        self.reserved += more;
+    }
+
+    pub(super) fn close(&mut self, held: Amounts, spent: Amounts) {
+        self.reserved = self.reserved.saturating_sub(held);
+        self.spent += spent;
+        self.open = self.open.saturating_sub(1);
+    }
+
     /// True the first time that it is asked of a unit.
     pub(super) fn warn_once(&mut self, unit: Unit) -> bool {
         let bit = 1 << (unit as u8);
@@ -177,23 +194,16 @@ impl Tallies {
 
     /// Sets aside for a reservation that is new here.
     pub(super) fn open(&mut self, held: Amounts, admitted: Timestamp) {
-        for tally in self.holding(admitted) {
-            tally.reserved += held;
-            tally.open += 1;
-        }
+        self.holding(admitted).for_each(|tally| tally.open(held));
     }
 
     /// Sets more aside for one that is not.
     pub(super) fn extend(&mut self, more: Amounts, admitted: Timestamp) {
-        self.holding(admitted).for_each(|tally| tally.reserved += more);
+        self.holding(admitted).for_each(|tally| tally.extend(more));
     }
 
     pub(super) fn close(&mut self, held: Amounts, spent: Amounts, admitted: Timestamp) {
-        for tally in self.holding(admitted) {
-            tally.reserved = tally.reserved.saturating_sub(held);
-            tally.spent += spent;
-            tally.open = tally.open.saturating_sub(1);
-        }
+        self.holding(admitted).for_each(|tally| tally.close(held, spent));
     }
 
     /// Adds what was spent to those windows that began before it.

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use crate::chat::EpisodeLimits;
 use crate::tenant::{Scope, Terms};
-use crate::units::{Holder, Timestamp};
+use crate::units::{EpisodeId, Holder, Timestamp};
 
 use super::account::Account;
 use super::wish::Wish;
-use super::{About, AccountId, Line, Need, Refused, Totals, Warning};
+use super::{About, AccountId, EpisodeStanding, Line, Need, Refused, Totals, Warning};
 
 /// Where an account stands in its tree; accounts never leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,11 +92,45 @@ impl Tree {
             let Node { id, account, .. } = &self.nodes[*at];
             account.check(wish, id, needs.as_mut(), now)?;
         }
+        if let Some(episode) = &wish.about.episode {
+            let is_shared = self.is_shared;
+            let Node { id, account, .. } = &mut self.nodes[place.0];
+            account.know(episode, wish.step.map(|step| &step.limits), now, is_shared);
+            account.check_step(episode, wish, id, needs.as_mut(), now)?;
+        }
         if let Some(needs) = needs.filter(|needs| !needs.is_empty()) {
             return Err(Refused::Needs(needs));
         }
-        self.lineage(place, |account| account.reserve(wish));
+        self.reserve(place, wish, now);
         Ok(self.warn(place, wish, now))
+    }
+
+    /// Sets the wish aside, which was checked before.
+    pub(super) fn reserve(&mut self, place: Place, wish: &Wish<'_>, now: Timestamp) {
+        self.lineage(place, |account| account.reserve(wish));
+        self.of(place).reserve_step(wish, now);
+    }
+
+    /// The account at a place.
+    pub(super) fn of(&mut self, place: Place) -> &mut Account {
+        &mut self.nodes[place.0].account
+    }
+
+    /// How the limits of a run stand, with these beside those that are known.
+    pub(super) fn episode_lines(
+        &self,
+        id: &AccountId,
+        episode: &EpisodeId,
+        limits: &EpisodeLimits,
+    ) -> Vec<Line> {
+        let account = self.find(id).map(|Place(at)| &self.nodes[at].account);
+        account.map(|account| account.episode_lines(episode, limits)).unwrap_or_default()
+    }
+
+    /// How a run stands.
+    pub(super) fn episode(&self, id: &AccountId, episode: &EpisodeId) -> EpisodeStanding {
+        let account = self.find(id).map(|Place(at)| &self.nodes[at].account);
+        account.map(|account| account.episode(episode)).unwrap_or_default()
     }
 
     /// Does it with an account and all its ancestors, the root first.

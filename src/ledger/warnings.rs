@@ -98,7 +98,7 @@ impl Tree {
     /// A limit refused a request of this account: what is to be told of it.
     fn refused(&mut self, account: &AccountId, limit: &Limit, now: Timestamp) -> Option<Warning> {
         let id = match &limit.holder {
-            Holder::Request => return None,
+            Holder::Request | Holder::Episode => return None,
             Holder::Key => account,
             Holder::Account(id) => id,
         };

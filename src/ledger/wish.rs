@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::tenant::Scope;
-use crate::units::{Facet, Holder, Timestamp};
+use crate::units::{EpisodeId, Facet, Holder, Timestamp};
 
-use super::{AccountId, Amounts};
+use super::{AccountId, Amounts, Step};
 
 /// What a request is about, as far as limits care.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -18,6 +18,8 @@ pub struct About {
     pub user: Option<Arc<str>>,
     /// The caller's own word for what it is for.
     pub tag: Option<Arc<str>>,
+    /// Which run of an agent it is a step of.
+    pub episode: Option<EpisodeId>,
 }
 
 /// So much more for a request that was admitted then.
@@ -30,10 +32,18 @@ pub(super) struct Wish<'a> {
     /// What it is about from now on.
     pub(super) about: &'a About,
     pub(super) more: Amounts,
+    /// What it takes as a step; nothing, for more of one that is counted already.
+    pub(super) step: Option<&'a Step>,
     pub(super) admitted: Timestamp,
 }
 
 impl About {
+    /// The same without the run that it is a step of: what sums are told apart by, or there would be as many as runs.
+    #[must_use]
+    pub fn without_episode(&self) -> About {
+        About { episode: None, ..self.clone() }
+    }
+
     /// The part of an account that a limit of this scope counts it in.
     pub fn facet(&self, scope: &Scope) -> Option<Facet> {
         scope.facet(self.model.as_ref(), self.user.as_ref(), self.tag.as_ref())

@@ -59,6 +59,7 @@ impl Bank {
             id,
             about,
             worst,
+            step: None,
             prices,
             if_abandoned: IfAbandoned::PostMetered,
             now,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AccountId, Window};
+use super::{AccountId, EpisodeId, Window};
 
 /// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -32,6 +32,8 @@ pub enum Holder {
     Key,
     /// An account's that the key belongs to.
     Account(AccountId),
+    /// That of the run of an agent which the request is a step of.
+    Episode,
 }
 
 /// Which part of an account's requests a limit is about.
@@ -46,6 +48,10 @@ pub enum Facet {
     User(Arc<str>),
     /// Those with one tag.
     Tag(Arc<str>),
+    /// The steps of one run of an agent.
+    Episode(EpisodeId),
+    /// The calls of one tool in one run of an agent.
+    Tool(EpisodeId, Arc<str>),
 }
 
 /// Which limit it is: `key money month`.
@@ -90,12 +96,15 @@ impl Limit {
             Holder::Request => "request",
             Holder::Key => "key",
             Holder::Account(_) => "account",
+            Holder::Episode => "episode",
         };
         let facet = match self.facet {
             Facet::Whole => "",
             Facet::Model(_) => " of model",
             Facet::User(_) => " of user",
             Facet::Tag(_) => " of tag",
+            Facet::Episode(_) => "",
+            Facet::Tool(..) => " of tool",
         };
         format!("{holder} {}{facet}", self.measure())
     }
@@ -107,6 +116,9 @@ impl Limit {
 
     fn measure(&self) -> String {
         match self.unit {
+            // A run has no windows, and its requests are its turns.
+            Unit::Requests if self.holder == Holder::Episode => "turns".to_owned(),
+            unit if self.holder == Holder::Episode => unit.word().to_owned(),
             Unit::Concurrency => self.unit.word().to_owned(),
             unit => format!("{} {}", unit.word(), self.window),
         }
@@ -119,14 +131,16 @@ impl fmt::Display for Limit {
             Holder::Request => f.write_str("request")?,
             Holder::Key => f.write_str("key")?,
             Holder::Account(account) => write!(f, "account {account}")?,
+            Holder::Episode => f.write_str("episode")?,
         }
         write!(f, " {}", self.measure())?;
         match &self.facet {
-            Facet::Whole => Ok(()),
+            Facet::Whole | Facet::Episode(_) => Ok(()),
             Facet::Model(name) => write!(f, " of model {name}"),
             Facet::User(name) if name.is_empty() => f.write_str(" of unnamed users"),
             Facet::User(name) => write!(f, " of user {name}"),
             Facet::Tag(name) => write!(f, " of tag {name}"),
+            Facet::Tool(_, name) => write!(f, " of {name}"),
         }
     }
 }
@@ -147,6 +161,12 @@ mod tests {
         let name = "account acme/research thinking month of model gpt";
         check(account, model, Unit::Thinking, name, "account thinking month of model");
         check(Holder::Key, Facet::Whole, Unit::Concurrency, "key concurrency", "key concurrency");
+        let run = || "run-1".parse().unwrap();
+        check(Holder::Episode, Facet::Episode(run()), Unit::Money, "episode money", "episode money");
+        check(Holder::Episode, Facet::Episode(run()), Unit::Requests, "episode turns", "episode turns");
+        let search = Facet::Tool(run(), "search".into());
+        let kind = "episode tool_calls of tool";
+        check(Holder::Episode, search, Unit::ToolCalls, "episode tool_calls of search", kind);
         let nobody = Facet::User("".into());
         check(
             Holder::Key,

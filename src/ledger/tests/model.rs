@@ -72,6 +72,7 @@ pub(super) fn about(number: usize) -> About {
         model: Some(MODELS[number % 2].into()),
         user: (number > 3).then(|| format!("u{}", number % 4).into()),
         tag,
+        episode: None,
     }
 }
 
@@ -175,6 +176,7 @@ fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestam
                 about: about.clone(),
                 worst: worst(nanos, tokens),
                 id,
+                step: None,
                 prices: None,
                 if_abandoned: if number.is_multiple_of(2) {
                     IfAbandoned::PostWhole

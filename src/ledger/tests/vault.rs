@@ -73,6 +73,7 @@ impl Row {
             Facet::Model(name) => about.model.as_ref() == Some(name),
             Facet::User(name) => about.user.as_deref().unwrap_or("") == &**name,
             Facet::Tag(name) => about.tag.as_ref() == Some(name),
+            Facet::Episode(episode) | Facet::Tool(episode, _) => about.episode.as_ref() == Some(episode),
         };
         is_in
             && purse.account.holds(account)

@@ -9,6 +9,7 @@ macro_rules! record_statements {
         use sqlx::Row;
 
         use crate::catalog::Prices;
+        use crate::chat::ToolCounts;
         use crate::ledger::{
             About, AccountId, Amounts, Dispatched, Extended, How, IfAbandoned, Metered, Record, Resolved,
             SettlementDetail,
@@ -106,7 +107,7 @@ macro_rules! record_statements {
 
             fn about(&mut self) -> Result<About, sqlx::Error> {
                 let mut name = || self.take::<Option<&str>>().map(|name| name.map(Into::into));
-                Ok(About { model: name()?, user: name()?, tag: name()? })
+                Ok(About { model: name()?, user: name()?, tag: name()?, episode: None })
             }
 
             fn amounts(&mut self, requests: Count) -> Result<Amounts, sqlx::Error> {
@@ -132,6 +133,8 @@ macro_rules! record_statements {
                 overhead: Tokens(columns.number()?),
                 solution: Tokens(columns.number()?),
                 other: Tokens(columns.number()?),
+                tools: ToolCounts { all: spent.tool_calls, ..ToolCounts::default() },
+                tools_cost: Money::ZERO,
                 outcome: columns.take::<String>()?.into(),
             };
             let dispatched = dispatched(id, &mut columns)?;
@@ -148,7 +151,8 @@ macro_rules! record_statements {
                 input.zip(output).map(|(input, output)| Prices { input: price(input), output: price(output) });
             let if_abandoned = IfAbandoned::of_word(columns.take()?);
             let (admitted, expires) = (Timestamp(columns.take()?), Timestamp(columns.take()?));
-            Ok(Some(Dispatched { id, account, about, held, prices, if_abandoned, metered: None, admitted, expires }))
+            let (tools, tools_cost) = (ToolCounts { all: held.tool_calls, ..ToolCounts::default() }, Money::ZERO);
+            Ok(Some(Dispatched { id, account, about, held, tools, tools_cost, prices, if_abandoned, metered: None, admitted, expires }))
         }
 
         fn extension(row: &$row) -> Result<Extended, sqlx::Error> {

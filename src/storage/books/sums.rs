@@ -188,7 +188,12 @@ macro_rules! sum_statements {
             };
             Ok(Spent {
                 account: AccountId::new(row.try_get::<&str, _>("account")?),
-                about: About { model: name("model")?, user: name("end_user")?, tag: name("tag")? },
+                about: About {
+                    model: name("model")?,
+                    user: name("end_user")?,
+                    tag: name("tag")?,
+                    episode: None,
+                },
                 since: Timestamp(row.try_get("since")?),
                 spent,
                 overrun: Money(number("overrun")?),

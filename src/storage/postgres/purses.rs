@@ -1,5 +1,7 @@
 //! Purses and slices, as rows.
 
+use std::borrow::Cow;
+
 use sqlx::{PgConnection, Row};
 
 use crate::ledger::{AccountId, Balance, Epoch, Order, Purse};
@@ -25,7 +27,7 @@ impl Names<'_> {
         self.0.iter().map(|purse| facet_words(&purse.facet).0).collect()
     }
     pub(super) fn names(&self) -> Vec<String> {
-        self.0.iter().map(|purse| clean(facet_words(&purse.facet).1)).collect()
+        self.0.iter().map(|purse| clean(&facet_words(&purse.facet).1)).collect()
     }
     pub(super) fn units(&self) -> Vec<&'static str> {
         self.0.iter().map(|purse| purse.unit.word()).collect()
@@ -186,12 +188,15 @@ pub(super) async fn changed(
     Ok(purses)
 }
 
-fn facet_words(facet: &Facet) -> (&'static str, &str) {
+/// A tool's name follows its run's, in which there is no end of a line.
+fn facet_words(facet: &Facet) -> (&'static str, Cow<'_, str>) {
     match facet {
-        Facet::Whole => ("whole", ""),
-        Facet::Model(name) => ("model", name),
-        Facet::User(name) => ("user", name),
-        Facet::Tag(name) => ("tag", name),
+        Facet::Whole => ("whole", "".into()),
+        Facet::Model(name) => ("model", (&**name).into()),
+        Facet::User(name) => ("user", (&**name).into()),
+        Facet::Tag(name) => ("tag", (&**name).into()),
+        Facet::Episode(episode) => ("episode", episode.as_str().into()),
+        Facet::Tool(episode, tool) => ("tool", format!("{episode}\n{tool}").into()),
     }
 }
 

@@ -6,6 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::catalog::Prices;
+use crate::chat::ToolCounts;
 use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
 use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
 
@@ -178,6 +179,8 @@ pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
         id: RequestId::from_bytes(id_bytes(row)?),
         account: AccountId::new(row.try_get::<&str, _>("account")?),
         about: about(row)?,
+        tools: ToolCounts { all: held.tool_calls, ..ToolCounts::default() },
+        tools_cost: Money::ZERO,
         held,
         prices: input
             .zip(output)
@@ -191,7 +194,7 @@ pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
 
 fn about(row: &PgRow) -> Result<About, sqlx::Error> {
     let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
-    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")? })
+    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, episode: None })
 }
 
 /// Columns of these names with that in front; nothing, where they are null.

@@ -4,6 +4,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, Sqlite};
 
 use crate::catalog::Prices;
+use crate::chat::ToolCounts;
 use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
 use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
 
@@ -131,6 +132,8 @@ pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
         id: RequestId::from_bytes(id_bytes(row)?),
         account: AccountId::new(row.try_get::<&str, _>("account")?),
         about: about(row)?,
+        tools: ToolCounts { all: held.tool_calls, ..ToolCounts::default() },
+        tools_cost: Money::ZERO,
         held,
         prices: input.zip(output).map(prices),
         if_abandoned: IfAbandoned::of_word(row.try_get("if_abandoned")?),
@@ -142,7 +145,7 @@ pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
 
 pub(super) fn about(row: &SqliteRow) -> Result<About, sqlx::Error> {
     let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
-    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")? })
+    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, episode: None })
 }
 
 pub(super) fn amounts(row: &SqliteRow) -> Result<Amounts, sqlx::Error> {

@@ -44,6 +44,7 @@ async fn life(ledger: &Ledger) {
         id: RequestId::new(),
         about: About::default(),
         worst: worst(HELD),
+        step: None,
         prices: None,
         if_abandoned: IfAbandoned::PostWhole,
         now,

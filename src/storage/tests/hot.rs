@@ -109,6 +109,7 @@ fn claim() -> Claim {
         id: RequestId::new(),
         about: About::default(),
         worst: WorstCase { money: Money(10_000), thinking: Tokens(10) },
+        step: None,
         prices: None,
         if_abandoned: IfAbandoned::PostWhole,
         now,

@@ -80,7 +80,9 @@ fn reserve(ledger: &Ledger, nanos: u64) -> Reservation {
     let (account, id, expires) =
         (AccountId::new("anonymous"), RequestId::new(), now + std::time::Duration::from_secs(60));
     let (about, if_abandoned) = (About::default(), IfAbandoned::PostWhole);
-    ledger.reserve(Claim { account, id, about, worst, prices: None, if_abandoned, now, expires }).unwrap()
+    ledger
+        .reserve(Claim { account, id, about, worst, step: None, prices: None, if_abandoned, now, expires })
+        .unwrap()
 }
 
 fn detail() -> SettlementDetail {

@@ -155,6 +155,7 @@ fn claim_at(account: &str, nanos: u64, now: Timestamp) -> Claim {
         id: RequestId::new(),
         about: About { model: Some("m".into()), ..About::default() },
         worst: WorstCase { money: Money(nanos), thinking: Tokens(1) },
+        step: None,
         prices: None,
         if_abandoned: IfAbandoned::PostWhole,
         now,
