@@ -9,7 +9,7 @@ use crate::idempotency::Ticket;
 use crate::ledger::{Reservation, SettlementDetail};
 use crate::units::{Money, Tokens};
 
-use super::admit::Parts;
+use super::handle::Parts;
 use super::flying::depart;
 use super::{Refusal, Settings};
 

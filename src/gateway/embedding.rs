@@ -17,7 +17,7 @@ use crate::prompt::bound;
 use crate::tenant::Tenant;
 use crate::units::{Money, Priority, RequestId, Tokens};
 
-use super::admit::{EXPIRY_MARGIN, Gateway, Parts};
+use super::handle::{EXPIRY_MARGIN, Gateway, Parts};
 use super::flying::depart;
 use super::{Refusal, about, scope};
 
