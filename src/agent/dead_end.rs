@@ -2,12 +2,17 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use crate::chat::{Message, Role, ToolCall};
 
 use super::arguments::canonical;
 
 /// So many times the same is a circle.
 const TIMES: usize = 3;
+
+/// How far back it is looked for, in messages.
+const WINDOW: usize = 100;
 
 /// What shows that a run goes in circles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +32,7 @@ pub enum DeadEnd {
 
 /// What the messages since the user spoke last show, if it still goes on.
 pub(super) fn find(messages: &[Message]) -> Option<DeadEnd> {
+    let messages = &messages[messages.len().saturating_sub(WINDOW)..];
     repeated(messages).or_else(|| streak(messages))
 }
 
@@ -67,9 +73,15 @@ fn streak(messages: &[Message]) -> Option<DeadEnd> {
 /// Errors have no sign of their own on most wires: they say so first thing, or are an object with such a member.
 fn is_error(result: &str) -> bool {
     let said = result.trim_start();
-    let begins = said.get(..5).is_some_and(|first| first.eq_ignore_ascii_case("error"));
-    begins || {
-        let object = said.starts_with('{').then(|| serde_json::from_str::<serde_json::Value>(said).ok());
-        object.flatten().is_some_and(|object| !object["error"].is_null())
-    }
+    let word = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    word.eq_ignore_ascii_case("error") || has_error(said)
+}
+
+fn has_error(said: &str) -> bool {
+    let object = said.starts_with('{').then(|| serde_json::from_str::<Value>(said).ok()).flatten();
+    object.is_some_and(|object| match &object["error"] {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        _ => true,
+    })
 }

@@ -44,3 +44,6 @@ pub use store::{Course, Ending, Episode, Episodes, EpisodesError, Extension, Las
 pub use terms::{ToolTerms, Tools};
 pub use trim::{Trim, Trimmed};
 pub use turns::{Run, TurnCap, Turns};
+
+#[cfg(test)]
+mod tests;

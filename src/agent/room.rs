@@ -29,13 +29,13 @@ impl Room {
         rooms.into_iter().flatten().reduce(Room::least)
     }
 
-    /// True where it is used up for good.
-    pub fn is_spent(self) -> bool {
-        self.unspent == Count::ZERO
+    /// True where there is less of it than is needed, for good.
+    pub(super) fn is_spent(self, needed: Count) -> bool {
+        self.unspent < needed
     }
 
-    /// True where all that is left of it is set aside, and some of it may come back.
-    pub fn is_taken(self) -> bool {
-        !self.is_spent() && self.free == Count::ZERO
+    /// True where too much of it is set aside, and may come back.
+    pub(super) fn is_taken(self, needed: Count) -> bool {
+        !self.is_spent(needed) && self.free < needed
     }
 }

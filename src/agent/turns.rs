@@ -117,3 +117,64 @@ impl Seen {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is known after runs of so many turns, which ended by themselves or were ended at a cap.
+    fn learned(runs: impl IntoIterator<Item = (u64, bool)>) -> Turns {
+        let mut turns = Turns::default();
+        for (taken, is_complete) in runs {
+            turns.learn(TaskClass::Agentic, &"m".into(), Run { turns: Count(taken), is_complete });
+        }
+        turns
+    }
+
+    fn cap(turns: &Turns) -> Option<(u64, u64)> {
+        let cap = turns.cap(TaskClass::Agentic, "m", Chance::new(0.5))?;
+        Some((cap.usual.0, cap.extended.0))
+    }
+
+    #[test]
+    fn caps_are_the_median_and_the_upper_quartile() {
+        let turns = learned((0..400).map(|at| (1 + (at * 7) % 20, true)));
+        assert_eq!(cap(&turns), Some((10, 15)));
+    }
+
+    #[test]
+    fn runs_that_our_own_caps_ended_do_not_pull_the_caps_down() {
+        let free = |at: u64| 1 + (at * 7) % 40;
+        let capped = |at| (free(at).min(20), free(at) <= 20);
+        // A fifth of the runs is left alone.
+        let mixed = (0..400).map(|at| if at % 5 == 0 { (free(at), true) } else { capped(at) });
+        let (usual, extended) = cap(&learned(mixed)).unwrap();
+        assert!((18..=22).contains(&usual) && (26..=34).contains(&extended), "{usual} {extended}");
+        let naive = (0..400).map(|at| (capped(at).0, true));
+        assert_eq!(cap(&learned(naive)).unwrap().1, 20, "which is what counting them as ended would do");
+    }
+
+    #[test]
+    fn nothing_is_capped_by_too_few_runs_or_by_none_that_ended() {
+        assert_eq!(cap(&learned((0..19).map(|_| (5, true)))), None);
+        assert!(cap(&learned((0..30).map(|_| (5, true)))).is_some());
+        assert_eq!(cap(&learned((0..100).map(|_| (5, false)))), None);
+        assert_eq!(learned([]).cap(TaskClass::Math, "m", Chance::new(1.0)), None);
+    }
+
+    #[test]
+    fn old_runs_are_forgotten_and_some_are_never_capped() {
+        let turns = learned((0..1_000).map(|_| (30, true)).chain((0..600).map(|_| (4, true))));
+        assert_eq!(cap(&turns), Some((4, 4)));
+        assert_eq!(turns.cap(TaskClass::Agentic, "m", Chance::new(0.01)), None);
+        let long = learned((0..100).map(|_| (1_000_000, true)));
+        assert_eq!(cap(&long), Some((512, 512)));
+    }
+
+    #[test]
+    fn what_was_learned_is_the_same_after_saving() {
+        let turns = learned((0..100).map(|at| (1 + at % 20, at % 3 > 0)));
+        let saved = serde_json::to_string(&turns).unwrap();
+        assert_eq!(cap(&serde_json::from_str(&saved).unwrap()), cap(&turns));
+    }
+}

@@ -53,7 +53,7 @@ impl<'a> View<'a> {
     pub(super) fn wait(&self) -> Wait {
         let limits = self.asked.limits;
         let taken = self.standing.spent.cost + self.standing.reserved.cost;
-        let is_taken = |room: &Option<Room>| room.is_some_and(Room::is_taken);
+        let is_taken = |room: &Option<Room>| room.is_some_and(|room| room.is_taken(self.choices()));
         let all = is_taken(&self.all);
         let tools = self.tools.iter().filter(|(name, room)| self.may(name, room) && (all || is_taken(room)));
         let tools = if self.calls() { tools.map(|(name, _)| name.clone()).collect() } else { Vec::new() };
@@ -88,7 +88,7 @@ impl<'a> View<'a> {
 
     /// True where the tool is not used up.
     fn has(&self, room: &Option<Room>) -> bool {
-        let is_spent = |room: &Option<Room>| room.is_some_and(Room::is_spent);
+        let is_spent = |room: &Option<Room>| room.is_some_and(|room| room.is_spent(self.choices()));
         !is_spent(room) && !is_spent(&self.all)
     }
 
@@ -188,9 +188,14 @@ impl<'a> View<'a> {
         }
     }
 
+    /// How many choices there are: a call for each must be left.
+    fn choices(&self) -> Count {
+        Count(u64::from(self.asked.request.choices.max(1)))
+    }
+
     /// What one choice gets of what is free, at most what is set aside for one answer.
     fn share(&self, free: Count) -> Count {
-        let each = free.0 / u64::from(self.asked.request.choices.max(1));
+        let each = free.0 / self.choices().0;
         Count(each).min(self.settings.calls_per_answer)
     }
 

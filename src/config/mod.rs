@@ -6,6 +6,7 @@
 
 mod account;
 mod admin;
+mod agents;
 mod alerts;
 mod backend;
 mod coherence;
@@ -60,6 +61,8 @@ pub struct Settings {
     pub http: http::Settings,
     /// The life of a request.
     pub gateway: gateway::Settings,
+    /// How runs of agents are held.
+    pub agents: crate::agent::Settings,
     /// What is remembered of requests with an idempotency key.
     pub idempotency: crate::idempotency::Settings,
     /// What is learned from outcomes, and what is kept of them.
@@ -194,6 +197,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         http,
         idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
         gateway,
+        agents: agents::agents(root),
         learn: learn::learn(root, &storage),
         ledger,
         storage,

@@ -231,6 +231,20 @@ impl<'d> Section<'d> {
         tables.collect()
     }
 
+    /// Every section below this one, where their names are the operator's own.
+    pub(super) fn below_by_name(&self) -> Vec<(String, Section<'d>)> {
+        self.ignore();
+        let own = self.table.into_iter().flat_map(DeTable::iter).filter_map(|(key, value)| {
+            let DeValue::Table(table) = value.get_ref() else {
+                let remedy = format!("write [{}]", self.key(key.get_ref()));
+                self.wrong(key.get_ref(), Wrong::new("not a section", remedy));
+                return None;
+            };
+            Some((key.get_ref().to_string(), self.below(key.get_ref(), Some((table, value.span())))))
+        });
+        own.collect()
+    }
+
     /// Every entry of a section whose keys are the operator's own.
     pub(super) fn entries<T: FromValue>(&self) -> Vec<(String, T)> {
         self.ignore();

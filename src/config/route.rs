@@ -59,6 +59,8 @@ fn route(section: &Section<'_>, name: &str, models: &Models) -> Route {
         verifier: opinion::verifier(section),
         judge: opinion::judge(section, models),
         probe: opinion::probe(section, models),
+        tracker: section.or("tracker", usual.tracker),
+        turns: section.or("turns", usual.turns),
         ..usual
     }
 }

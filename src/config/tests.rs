@@ -1,5 +1,6 @@
 //! What an operator sees of the configuration.
 
+mod agents;
 mod keys;
 mod kinds;
 mod learn;

@@ -7,6 +7,7 @@ mod begin;
 mod buckets;
 mod maker;
 mod series;
+mod tools;
 mod votes;
 
 use prometheus::{Encoder, Registry, TextEncoder};
@@ -14,6 +15,7 @@ use prometheus::{Encoder, Registry, TextEncoder};
 use maker::Maker;
 
 pub use series::{Backends, Learned, LedgerSeries, Money, Requests, Rollout, Thinking};
+pub use tools::{ToolCalls, ToolDecision};
 pub use votes::Votes;
 
 /// The label of what is not known by name.
@@ -37,6 +39,8 @@ pub struct Metrics {
     pub learning: Learned,
     /// What votes, cascades and second opinions come to.
     pub votes: Votes,
+    /// What becomes of the tool calls of runs with limits.
+    pub tools: ToolCalls,
     /// What is watched before it is switched on, and what money counts for.
     pub rollout: Rollout,
 }
@@ -58,7 +62,8 @@ impl Metrics {
         let (thinking, money) = (Thinking::new(&make)?, Money::new(&make)?);
         let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
         let (learning, votes, rollout) = (Learned::new(&make)?, Votes::new(&make)?, Rollout::new(&make)?);
-        Ok(Metrics { requests, thinking, money, backends, ledger, learning, votes, rollout, registry })
+        let tools = ToolCalls::new(&make)?;
+        Ok(Metrics { requests, thinking, money, backends, ledger, learning, votes, tools, rollout, registry })
     }
 
     /// All series in Prometheus' text format 0.0.4.

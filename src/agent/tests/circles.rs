@@ -1,0 +1,86 @@
+//! Runs that go in circles, and what else their messages tell.
+
+use std::time::Instant;
+
+use super::*;
+
+fn found(turns: &[(&str, &str, &str)]) -> Option<DeadEnd> {
+    let mut messages = vec![user("Who?")];
+    for (at, (tool, arguments, said)) in turns.iter().enumerate() {
+        messages.extend([calls(&at.to_string(), &[(tool, arguments)]), result(&format!("{at}0"), said)]);
+    }
+    History::read(&request(&[], messages), true, &Settings::default()).unwrap().dead_end
+}
+
+#[test]
+fn the_same_call_with_the_same_result_three_times_is_a_circle() {
+    let again = ("search", r#"{"q": "x", "n": 1}"#, "Nobody.");
+    let written_otherwise = ("search", "{\"n\":1,\n\"q\":\"x\"}", "Nobody.");
+    let other = ("browse", "{}", "A page.");
+    let circle = Some(DeadEnd::Repeated { tool: "search".to_owned(), times: 3 });
+    assert_eq!(found(&[again, other, written_otherwise, other, again]), circle);
+    assert_eq!(found(&[again, other, again]), None);
+    assert_eq!(found(&[again, again, again, other]), None, "it has gone on since");
+    let news = |said: &'static str| ("test", "{}", said);
+    assert_eq!(
+        found(&[news("3 fail"), news("2 fail"), news("1 fails"), news("ok")]),
+        None,
+        "each says something new"
+    );
+}
+
+#[test]
+fn results_that_are_all_errors_or_all_the_same_are_one_too() {
+    let call = |arguments: &'static str, said: &'static str| ("search", arguments, said);
+    let failing = [call("1", "Error: no"), call("2", "ERROR 404"), call("3", r#"{"error": {"code": 1}}"#)];
+    assert_eq!(found(&failing), Some(DeadEnd::Failing(3)));
+    assert_eq!(found(&[call("1", "[]"), call("2", "[]"), call("3", "[]")]), Some(DeadEnd::Alike(3)));
+    assert_eq!(
+        found(&[call("1", "Errors: 0"), call("2", r#"{"error": null}"#), call("3", r#"{"error": ""}"#)]),
+        None
+    );
+    assert_eq!(found(&[call("1", "error"), call("2", "found"), call("3", "error")]), None);
+}
+
+#[test]
+fn calls_and_turns_are_counted_as_they_stand_in_the_messages() {
+    let mut messages =
+        vec![user("Who?"), calls("a", &[("search", r#"{"queries":["x","y"]}"#), ("browse", "{}")])];
+    messages.extend([
+        result("a0", "?"),
+        result("a1", "!"),
+        Message::text(Role::Assistant, "Nobody."),
+        user("And?"),
+    ]);
+    messages.extend([calls("b", &[("search", "{"), ("new", "{}")]), result("b0", "")]);
+    let read = |named| History::read(&request(&[], messages.clone()), named, &settings()).unwrap();
+    let (named, whole) = (read(true), read(false));
+    assert_eq!(
+        (named.turns, named.turns_since, named.tools),
+        (Count(1), Count(1), counts(&[("search", 1), ("new", 1)]))
+    );
+    assert_eq!((whole.turns, whole.turns_since), (Count(3), Count(1)));
+    assert_eq!(whole.tools, counts(&[("search", 3), ("browse", 1), ("new", 1)]));
+}
+
+#[test]
+fn ten_thousand_results_are_read_at_once_and_more_than_may_be_are_refused() {
+    let mut messages = vec![user("Who?")];
+    for turn in 0..10_000 {
+        let id = format!("{turn}-");
+        messages.push(calls(&id, &[("search", r#"{"queries": ["x", "y"]}"#)]));
+        messages.push(result(&format!("{id}0"), &"word ".repeat(200)));
+    }
+    let mut settings = settings();
+    let error = History::read(&request(&[], messages.clone()), true, &settings).unwrap_err();
+    assert_eq!((error.messages, error.most), (20_001, 20_000));
+    settings.messages_max = 30_000;
+    let request = request(&[], messages);
+    let began = Instant::now();
+    let history = History::read(&request, true, &settings).unwrap();
+    let (read, began) = (began.elapsed(), Instant::now());
+    let chain = Chain::read(&request.messages);
+    println!("10,000 results of 1 KB: counted in {read:?}, hashed in {:?}", began.elapsed());
+    assert_eq!((history.tools.all, chain.replies.len()), (Count(20_000), 8));
+    assert!(read.as_secs() < 5 && began.elapsed().as_secs() < 20);
+}

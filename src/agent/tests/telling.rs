@@ -1,0 +1,82 @@
+//! What an agent is told, and where.
+
+use super::*;
+use crate::chat::Part;
+
+fn sent(said: &str, messages: Vec<Message>, spent: &[(&str, u64)]) -> Request {
+    let request = request(&["search", "browse"], messages);
+    let (limits, settings) = (limits(said), Settings::default());
+    let history = History::read(&request, true, &settings).unwrap();
+    let mut standing = Standing::default();
+    standing.spent.tools = counts(spent);
+    standing.spent.cost = Money(7_000_000);
+    let asked = Asked {
+        request: &request,
+        limits: &limits,
+        standing: &standing,
+        account: None,
+        history: &history,
+        is_named: true,
+        turns: None,
+        tracker: true,
+        must_answer: false,
+    };
+    let Next::Go(step) = next(&asked, &settings) else { panic!("it may go") };
+    step.applied(&request)
+}
+
+fn check(said: &str, spent: &[(&str, u64)], expected: &[&str]) {
+    let sent = sent(said, searched(), spent);
+    let text = sent.messages.last().unwrap().plain();
+    let block = format!("Nobody.\n\n<budget>\n{}\n</budget>", expected.join("\n"));
+    assert_eq!(text, block, "{said} {spent:?}");
+}
+
+#[test]
+fn the_block_says_what_is_used_and_left_and_what_to_do() {
+    let words = Words::default();
+    check("search 10", &[("search", 1)], &["search: 1 used, 9 left", &words.high]);
+    check(
+        "search 10, * 12",
+        &[("search", 4)],
+        &["search: 4 used, 6 left", "all tools: 4 used, 8 left", &words.medium],
+    );
+    check("search 10", &[("search", 8)], &["search: 8 used, 2 left", &words.low]);
+    check("search 20", &[("search", 19)], &["search: 19 used, 1 left", &words.critical]);
+    let spent = ["search: 3 used, 0 left", "browse: 0 used, 9 left", &words.critical];
+    check("search 3, browse 9", &[("search", 3)], &spent);
+    let money = "money: 0.007 USD used, 0.003 USD left";
+    check("nanos 10000000, turns 9", &[], &["turns: 1 used, 8 left", money, &words.medium]);
+}
+
+#[test]
+fn only_the_end_of_the_context_differs() {
+    let mut messages = searched();
+    let first = sent("search 10", messages.clone(), &[("search", 1)]);
+    assert_eq!(first.messages[..2], messages[..2]);
+    messages.extend([calls("b", &[("search", "{}")]), result("b0", "Somebody.")]);
+    let second = sent("search 10", messages.clone(), &[("search", 2)]);
+    assert_eq!(second.messages[..4], messages[..4], "nothing of the first block stays");
+    assert_eq!(second, sent("search 10", messages, &[("search", 2)]), "the same is rendered the same");
+}
+
+#[test]
+fn the_policy_comes_once_at_the_first_turn() {
+    let first = sent("search 10", vec![user("Who?")], &[]);
+    let text = first.messages[0].plain();
+    assert!(text.starts_with("Who?\n\n<budget>\n") && text.contains(&Words::default().policy), "{text}");
+    let mut later = searched();
+    later.extend([Message::text(Role::Assistant, "Nobody."), user("And who else?")]);
+    assert_eq!(sent("search 10", later.clone(), &[]).messages, later);
+}
+
+#[test]
+fn a_result_that_is_no_text_keeps_what_it_is() {
+    let mut messages = searched();
+    messages[2].content = vec![Part::Other(json!({"type": "image_url"}))];
+    let sent = sent("search 10", messages, &[]);
+    let content = &sent.messages[2].content;
+    assert_eq!(content[0], Part::Other(json!({"type": "image_url"})));
+    assert!(matches!(&content[1], Part::Text(text) if text.starts_with("<budget>")));
+    assert_eq!(sent.messages[2].tool_call_id.as_deref(), Some("a0"));
+}

@@ -1,0 +1,119 @@
+//! `[agents]` and `[tools.NAME]`: how runs of agents are held; and what a route says of them.
+
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use crate::agent::{Regimes, Settings, ToolTerms, Tools, Words};
+use crate::catalog::TurnRule;
+use crate::units::{Chance, Count, Money};
+
+use super::mistake::Wrong;
+use super::reader::Section;
+use super::value::FromValue;
+
+/// The longest that a run without news is kept.
+const EXPIRES_MAX: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// The longest name of a tool, in bytes.
+const NAME_MAX: usize = 128;
+
+/// `[agents]`, with the tools beside it.
+pub(super) fn agents(root: &Section<'_>) -> Settings {
+    let section = root.section("agents");
+    let usual = Settings::default();
+    let calls = section.within("calls_per_answer", 1..=1_000_u32);
+    let expires = section.within("expires_after", Duration::from_secs(60)..=EXPIRES_MAX);
+    let wait = section.within("wait_max", Duration::ZERO..=Duration::from_secs(600));
+    let messages = section.within("messages_max", 100..=200_000_usize);
+    Settings {
+        tracker: section.or("tracker", usual.tracker),
+        regimes: regimes(&section),
+        words: words(&section.section("words")),
+        calls_per_answer: calls.map_or(usual.calls_per_answer, |calls| Count(calls.into())),
+        wait_max: wait.unwrap_or(usual.wait_max),
+        expires_after: expires.unwrap_or(usual.expires_after),
+        messages_max: messages.unwrap_or(usual.messages_max),
+        tools: tools(&root.section("tools")),
+    }
+}
+
+fn regimes(section: &Section<'_>) -> Regimes {
+    let usual = Regimes::default();
+    let share = |key, usual| section.within(key, 0.0..=1.0).map_or(usual, Chance::new);
+    let regimes = Regimes {
+        high: share("high", usual.high),
+        medium: share("medium", usual.medium),
+        low: share("low", usual.low),
+    };
+    if !(regimes.high > regimes.medium && regimes.medium > regimes.low) {
+        section
+            .wrong_here(Wrong::new("shares out of order", "write high above medium, and medium above low"));
+    }
+    regimes
+}
+
+fn words(section: &Section<'_>) -> Words {
+    let usual = Words::default();
+    let line = |key, usual| section.get::<Line>(key).map_or(usual, |line| line.0);
+    Words {
+        policy: line("policy", usual.policy),
+        high: line("high", usual.high),
+        medium: line("medium", usual.medium),
+        low: line("low", usual.low),
+        critical: line("critical", usual.critical),
+        last: line("last", usual.last),
+        extended: line("extended", usual.extended),
+        dead_end: line("dead_end", usual.dead_end),
+    }
+}
+
+fn tools(section: &Section<'_>) -> Tools {
+    let tools = section.below_by_name().into_iter().map(|(name, tool)| {
+        check_name(&name, &tool);
+        let terms = ToolTerms {
+            price: tool.or("price_usd", Money::ZERO),
+            counts: tool.get::<String>("counts").map(Into::into),
+        };
+        (name.into(), terms)
+    });
+    Tools(tools.collect())
+}
+
+fn check_name(name: &str, tool: &Section<'_>) {
+    let wrong = |what: &str, remedy: &str| tool.wrong_here(Wrong::new(what, remedy));
+    if name == "*" {
+        wrong("all tools have no price together", "write the name of one tool; callers limit all with \"*\"");
+    } else if name.is_empty()
+        || name.len() > NAME_MAX
+        || name.contains(|c: char| c.is_whitespace() || c.is_control())
+    {
+        wrong("not the name of a tool", "write it as callers declare it: at most 128 bytes, without blanks");
+    }
+}
+
+/// A line that the model is told; an empty one is left out.
+struct Line(String);
+
+impl FromValue for Line {
+    fn from_value(value: &DeValue<'_>) -> Result<Line, Wrong> {
+        match value.as_str() {
+            Some("") => Ok(Line(String::new())),
+            _ => String::from_value(value).map(Line),
+        }
+    }
+}
+
+impl FromValue for TurnRule {
+    fn from_value(value: &DeValue<'_>) -> Result<TurnRule, Wrong> {
+        if let Some(learned) = value.as_bool() {
+            return Ok(if learned { TurnRule::Learned } else { TurnRule::Free });
+        }
+        let remedy = "write true for as many as such tasks usually take, or a number from 1";
+        match u64::from_value(value) {
+            Ok(0) => Err(Wrong::new("no turn at all", remedy)),
+            Ok(turns) => Ok(TurnRule::Fixed(Count(turns))),
+            Err(_) => Err(Wrong::new("not a number of turns", remedy)),
+        }
+    }
+}

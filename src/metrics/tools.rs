@@ -1,0 +1,50 @@
+//! What becomes of tool calls.
+
+use prometheus::{Error, IntCounterVec};
+
+use super::maker::Maker;
+
+/// What becomes of tool calls.
+#[derive(Debug)]
+pub struct ToolCalls {
+    total: IntCounterVec,
+}
+
+/// What became of a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolDecision {
+    /// It reached the caller.
+    Passed,
+    /// It was beyond what was set aside, and did not.
+    Trimmed,
+    /// Its tool was not offered, being used up; counted once for each answer.
+    Withheld,
+}
+
+impl ToolDecision {
+    const ALL: [ToolDecision; 3] = [ToolDecision::Passed, ToolDecision::Trimmed, ToolDecision::Withheld];
+
+    fn word(self) -> &'static str {
+        match self {
+            ToolDecision::Passed => "passed",
+            ToolDecision::Trimmed => "trimmed",
+            ToolDecision::Withheld => "withheld",
+        }
+    }
+}
+
+impl ToolCalls {
+    pub(super) fn new(make: &Maker) -> Result<ToolCalls, Error> {
+        let help = "Tool calls that passed or were trimmed, and tools withheld from an answer";
+        let total = make.counts("tool_calls_total", help, &["decision"])?;
+        for decision in ToolDecision::ALL {
+            total.with_label_values(&[decision.word()]);
+        }
+        Ok(ToolCalls { total })
+    }
+
+    /// Counts so many.
+    pub fn count(&self, decision: ToolDecision, calls: u64) {
+        self.total.with_label_values(&[decision.word()]).inc_by(calls);
+    }
+}
