@@ -166,7 +166,7 @@ impl Books {
         detail: SettlementDetail,
         settings: &Settings,
     ) -> Money {
-        let cost = cost + self.lost.cost;
+        let cost = cost + self.lost.cost + detail.tools_cost;
         let detail = SettlementDetail {
             prompt: detail.prompt + self.lost.prompt,
             other: detail.other + self.lost.other,

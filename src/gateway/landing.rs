@@ -7,8 +7,9 @@ use tokio::sync::mpsc;
 use crate::backend::Failure;
 use crate::catalog::{Class, Offer, Spent};
 use crate::chat::Finish;
-use crate::execute::Sampled;
+use crate::execute::{Progress, Sampled};
 use crate::history::Story;
+use crate::ledger::SettlementDetail;
 use crate::units::{Chance, Money, Tokens};
 
 use super::books::{Books, detail};
@@ -71,8 +72,17 @@ impl Flying {
             return self.stay(books, refusal, &reports).await;
         }
         let (attempts, given_up, reserved) = (books.attempts(), books.given_up(), books.reserved());
-        let detail = detail(&spent, landing.word());
-        let cost = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings).await;
+        let passed = self.stepping.as_ref().map(|stepping| stepping.passed(&progress, &self.parts.metrics));
+        let passed = passed.unwrap_or_default();
+        let detail = SettlementDetail {
+            tools: passed.tools.clone(),
+            tools_cost: passed.cost,
+            ..detail(&spent, landing.word())
+        };
+        let reserved = reserved + self.tools_reserved();
+        let kept = self.keep(offer, &landing, &progress);
+        let settled = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings);
+        let (cost, ()) = futures_util::future::join(settled, kept).await;
         let used_nothing = cost == Money::ZERO && spent.iter().all(|spent| spent.thought() == Tokens::ZERO);
         match (&self.ticket, &landing) {
             (Some(ticket), Landing::Failed(_) | Landing::HungUp) if used_nothing => ticket.cost_nothing(),
@@ -103,7 +113,10 @@ impl Flying {
                     |(finish, spent): (Finish, Spent)| Settled { finish, spent, tally: tallies.next() };
                 let choices = finishes.into_iter().zip(spent).map(settled).collect();
                 let sums = Sums { cost, reserved, attempts, given_up };
-                Report::Done(Box::new(self.receipt(offer, choices, sums)))
+                let episode = self.stepping.as_ref();
+                let episode =
+                    episode.map(|stepping| stepping.told(&self.parts.ledger, &self.account, &passed));
+                Report::Done(Box::new(Receipt { episode, ..self.receipt(offer, choices, sums) }))
             }
         };
         let _ = reports.send(report).await;
@@ -126,6 +139,20 @@ impl Flying {
             attempts,
             given_up,
             why: self.why(offer, attempts),
+            episode: None,
+        }
+    }
+
+    /// What was set aside for tool calls.
+    fn tools_reserved(&self) -> Money {
+        self.stepping.as_ref().map(|stepping| stepping.step.tools_cost).unwrap_or_default()
+    }
+
+    /// Remembers a step that was answered, before its caller sees the end of the answer.
+    async fn keep(&self, offer: &Offer, landing: &Landing, progress: &[Progress]) {
+        if let (Some(stepping), Landing::Finished(finishes)) = (&self.stepping, landing) {
+            let now = self.parts.ledger.now();
+            stepping.keep(&self.account, (offer, progress), finishes, now).await;
         }
     }
 

@@ -37,7 +37,7 @@ mod verifiers;
 mod voting;
 
 pub use embedding::Vectors;
-pub use episodes::{Agents, Run};
+pub use episodes::{Agents, Shown, Told};
 pub use flight::{Flight, Report};
 pub use handle::{Gateway, Parts};
 pub use learning::{FeedbackError, LearnSettings, Learning, Opinion};

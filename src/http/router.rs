@@ -78,6 +78,7 @@ fn rows() -> Vec<Row<Arc<Service>>> {
         Row::new("GET", "/v1/usage", get(usage::usage)),
         Row::new("POST", "/v1/feedback", post(feedback::feedback)),
         Row::new("GET", "/v1/requests/{id}", get(requests::story)),
+        Row::new("GET", "/v1/episodes/{id}", get(episodes::episode)),
     ]
 }
 

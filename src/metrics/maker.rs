@@ -19,6 +19,10 @@ impl Maker<'_> {
         Ok(series)
     }
 
+    pub(super) fn count(&self, name: &str, help: &str) -> Result<IntCounter, Error> {
+        self.keep(IntCounter::with_opts(opts(name, help))?)
+    }
+
     pub(super) fn counts(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
         self.keep(IntCounterVec::new(opts(name, help), labels)?)
     }

@@ -135,7 +135,7 @@ fn joined(one: String, other: String) -> String {
 }
 
 /// The limits without what is kept for the answer.
-fn masked(limits: &EpisodeLimits, kept: Money) -> EpisodeLimits {
+pub(super) fn masked(limits: &EpisodeLimits, kept: Money) -> EpisodeLimits {
     EpisodeLimits { cost: limits.cost.map(|cost| cost.saturating_sub(kept)), ..limits.clone() }
 }
 

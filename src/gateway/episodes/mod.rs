@@ -6,6 +6,7 @@ mod answer;
 mod depart;
 mod join;
 mod outlook;
+mod quoted;
 mod shown;
 mod stepping;
 mod steps;

@@ -126,11 +126,9 @@ impl<'a> Outlook<'a> {
 impl Gateway {
     /// How a run stands, by all replicas.
     pub(super) async fn standing_of(&self, tenant: &Tenant, outlook: &Outlook<'_>) -> Standing {
-        let ledger = &self.parts.ledger;
-        if ledger.is_shared() && !outlook.limits.is_empty() {
-            ledger.gather(&tenant.account, &outlook.about()).await;
-        }
-        standing(ledger.episode(&tenant.account, &outlook.run.id))
+        let (ledger, account, id) = (&self.parts.ledger, &tenant.account, &outlook.run.id);
+        ledger.gather_episode(account, id, &outlook.limits).await;
+        standing(ledger.episode(account, id))
     }
 
     /// What the account's own limits leave of tool calls.

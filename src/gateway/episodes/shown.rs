@@ -2,7 +2,6 @@
 
 use crate::agent::{Episode, EpisodesError};
 use crate::gateway::Gateway;
-use crate::ledger::About;
 use crate::tenant::Tenant;
 use crate::units::EpisodeId;
 
@@ -26,8 +25,7 @@ impl Gateway {
         let agents = &self.parts.agents;
         let known = agents.patiently(agents.inner.store.read(&tenant.account, id)).await?;
         let Some(episode) = known else { return Ok(None) };
-        let about = About { episode: Some(id.clone()), ..About::default() };
-        self.parts.ledger.gather(&tenant.account, &about).await;
+        self.parts.ledger.gather_episode(&tenant.account, id, &episode.limits).await;
         let told = self.stands(&tenant.account, id, &episode.limits);
         Ok(Some(Shown { episode, told }))
     }

@@ -14,7 +14,7 @@ use crate::units::{Amount, Count, EpisodeId, Facet, Holder, Limit, Money, Reques
 
 use super::depart::Tried;
 use super::outlook::Outlook;
-use super::wait::Waiting;
+use super::wait::{Waiting, busy};
 
 /// How often a step is decided anew because parallel steps took what it was to have.
 const TRIES_MAX: usize = 64;
@@ -39,7 +39,7 @@ impl Gateway {
         let mut must_answer = false;
         for _ in 0..TRIES_MAX {
             // From here on nothing that is given back goes unheard.
-            let heard = self.parts.ledger.resolved_of(&tenant.account, &run.id);
+            let heard = self.parts.ledger.resolved_of(&run.id);
             let standing = self.standing_of(tenant, &outlook).await;
             let room = self.room(tenant, &outlook);
             let step = match outlook.next(self, (&standing, room), must_answer) {
@@ -60,7 +60,7 @@ impl Gateway {
                 }
             }
         }
-        Err(waiting.busy("what it needs is"))
+        Err(busy(&agent::Wait::default()))
     }
 }
 

@@ -37,7 +37,7 @@ impl Waiting {
     ) -> Result<(), Refusal> {
         self.count(gateway);
         if Instant::now() >= self.until {
-            return Err(self.busy(&named(wait)));
+            return Err(busy(wait));
         }
         let look = match gateway.parts.ledger.is_shared() {
             true => self.until.min(Instant::now() + LOOK_EVERY),
@@ -54,16 +54,20 @@ impl Waiting {
         }
     }
 
-    /// What is told when it waited in vain.
-    pub(super) fn busy(&self, what: &str) -> Refusal {
-        Refusal::Busy { what: what.to_owned(), retry_after: RETRY_AFTER }
-    }
+}
+
+/// What is told where waiting was in vain.
+pub(super) fn busy(wait: &Wait) -> Refusal {
+    Refusal::Busy { what: named(wait), retry_after: RETRY_AFTER }
 }
 
 fn named(wait: &Wait) -> String {
     let mut what: Vec<String> = wait.tools.iter().map(|tool| format!("calls of {tool}")).collect();
     what.extend(wait.turn.then(|| "the last turn".to_owned()));
     what.extend(wait.money.then(|| "the money left".to_owned()));
+    if what.is_empty() {
+        return "what it needs is".to_owned();
+    }
     let verb = if what.len() == 1 && wait.tools.is_empty() { "is" } else { "are" };
     format!("{} {verb}", what.join(", "))
 }
