@@ -221,6 +221,8 @@ impl Account {
             Facet::Whole => {
                 self.whole.roll(now, &self.zone);
             }
+            // Runs are counted from their first step on.
+            Facet::Episode(_) | Facet::Tool(..) => {}
             facet => {
                 self.facet(facet, now);
             }
@@ -229,6 +231,9 @@ impl Account {
 
     /// The window that a purse is of, where it is counted here.
     pub(super) fn window_of(&mut self, purse: &Purse) -> Option<&mut Tally> {
+        if let Facet::Episode(episode) | Facet::Tool(episode, _) = &purse.facet {
+            return self.episodes.get_mut(episode).map(|known| known.tally_mut(&purse.facet));
+        }
         let tally = self.tallies_mut(&purse.facet)?.at_mut(purse.window, purse.begins);
         tally.filter(|tally| tally.start == purse.begins)
     }

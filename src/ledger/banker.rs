@@ -75,8 +75,8 @@ impl Round {
             return Some(*at);
         }
         let at = self.purses.len();
-        let used = accounts.freeze(purse, keeps.unwrap_or(0))?;
-        self.items.push(Item { used, max, keeps });
+        let (used, is_quiet) = accounts.freeze(purse, keeps.unwrap_or(0))?;
+        self.items.push(Item { used, max, keeps, is_quiet });
         self.purses.push(purse.clone());
         self.places.insert(purse.clone(), at);
         Some(at)
@@ -230,7 +230,7 @@ impl Banker {
                 continue;
             };
             let may_wait = one.until > now && one.recalled.is_none_or(|since| since + RECALL_MAX > now);
-            let only_looks = matches!(one.what, What::Gather(..));
+            let only_looks = matches!(one.what, What::Gather(..) | What::GatherEpisode(..));
             let has_recalled = one.recalled.is_some();
             asked.wants.push(Want { needs, has_recalled, may_wait, only_looks });
             asked.waiting.push(one);
@@ -276,6 +276,7 @@ impl Banker {
             let known = self.sharing.now() + KNOWN;
             for (at, (purse, balance)) in round.purses.iter().zip(balances).enumerate() {
                 accounts.hear(purse, balance, true);
+                accounts.close(purse, decision.orders[at].is_final);
                 if decision.known[at] {
                     accounts.know(purse, known);
                 }
@@ -323,6 +324,10 @@ fn attempt(ledger: &Ledger, one: Waiting) -> Option<(Waiting, Vec<Need>)> {
         What::Gather(account, about, answer) => {
             let needs = ledger.accounts().all_of(&account, &about, ledger.now());
             back(What::Gather(account, about, answer), needs)
+        }
+        What::GatherEpisode(account, episode, answer) => {
+            let needs = ledger.accounts().all_of_episode(&account, &episode, ledger.now());
+            back(What::GatherEpisode(account, episode, answer), needs)
         }
     }
 }

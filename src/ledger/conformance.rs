@@ -2,7 +2,7 @@
 
 use crate::catalog::Prices;
 use crate::chat::ToolCounts;
-use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
+use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,8 +10,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::{
-    About, AccountId, Amounts, Dispatched, Entry, Extended, GroupBy, How, IfAbandoned, Journal, JournalError,
-    MemoryJournal, Metered, QUARTER, Resolved, Seal, SettlementDetail, Spent, Usage, UsageGroup, UsageQuery,
+    About, AccountId, Amounts, Dispatched, Entry, EpisodeUse, Extended, GroupBy, How, IfAbandoned, Journal,
+    JournalError, MemoryJournal, Metered, QUARTER, Resolved, Seal, SettlementDetail, Spent, Usage,
+    UsageGroup, UsageQuery,
 };
 
 /// A journal that seals what is there after every so many appends.
@@ -51,6 +52,14 @@ impl<J: Journal> Journal for Sealed<J> {
 
     fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
         self.journal.spent_from(moments)
+    }
+
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+        self.journal.episode(account, episode)
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::chat::{EpisodeLimits, ToolCounts};
-use crate::units::{Amount, Count, EpisodeId, Facet, Holder, Limit, Timestamp, Unit, Window, Zone};
+use crate::units::{
+    Amount, Count, EpisodeId, Facet, Holder, Limit, Money, Timestamp, Tokens, Unit, Window, Zone,
+};
 
 use super::account::Account;
 use super::purses::purse;
@@ -18,32 +20,61 @@ use super::{AccountId, Amounts, EpisodeStanding, EpisodeUse, Line, Need, Shortfa
 #[derive(Debug)]
 pub(super) struct Episode {
     /// The least that was ever said.
-    limits: EpisodeLimits,
-    pub(super) whole: Tally,
-    pub(super) tools: BTreeMap<Arc<str>, Tally>,
+    pub(super) limits: EpisodeLimits,
+    whole: Tally,
+    tools: BTreeMap<Arc<str>, Tally>,
     /// When it was last asked for.
-    pub(super) used_at: Timestamp,
+    used_at: Timestamp,
+    /// What the journal says that it took, on all replicas.
+    told: EpisodeUse,
     /// Where replicas share the accounts: from when on it is counted here.
     pub(super) since: Option<Timestamp>,
 }
 
 /// One limit of a run.
-struct Most {
-    facet: Facet,
-    max: Amount,
+pub(super) struct Most {
+    pub(super) facet: Facet,
+    pub(super) max: Amount,
 }
 
 impl Episode {
     fn new(now: Timestamp, since: Option<Timestamp>) -> Episode {
         let (limits, tools) = (EpisodeLimits::default(), BTreeMap::new());
-        Episode { limits, whole: all_time(), tools, used_at: now, since }
+        Episode { limits, whole: all_time(), tools, used_at: now, told: EpisodeUse::default(), since }
     }
 
-    pub(super) fn tally(&self, facet: &Facet) -> Option<&Tally> {
+    /// With what the journal says that it took before.
+    fn recalled(used: &EpisodeUse, now: Timestamp) -> Episode {
+        let mut episode = Episode::new(now, None);
+        let EpisodeUse { cost, thinking, turns, tools } = used;
+        episode.whole.spent =
+            Amounts { money: *cost, thinking: *thinking, requests: *turns, tool_calls: tools.all };
+        tools.each.iter().for_each(|(tool, count)| episode.tool(tool).spent = calls(*count));
+        episode
+    }
+
+    pub(super) fn tally(&self, facet: &Facet) -> Tally {
         match facet {
-            Facet::Tool(_, tool) => self.tools.get(tool),
-            _ => Some(&self.whole),
+            Facet::Tool(_, tool) => self.tools.get(tool).copied().unwrap_or_else(all_time),
+            _ => self.whole,
         }
+    }
+
+    pub(super) fn tally_mut(&mut self, facet: &Facet) -> &mut Tally {
+        match facet {
+            Facet::Tool(_, tool) => self.tool(tool),
+            _ => &mut self.whole,
+        }
+    }
+
+    /// True where nothing is open, and the bank has been told what was used in the end.
+    pub(super) fn is_over(&self) -> bool {
+        std::iter::once(&self.whole).chain(self.tools.values()).all(Tally::is_over)
+    }
+
+    /// From when on it is counted here, where what was used before is not known yet.
+    pub(super) fn counted_since(&self, tally: &Tally, unit: Unit) -> Option<Timestamp> {
+        self.since.filter(|_| !tally.slice(unit).has_before)
     }
 
     fn tool(&mut self, tool: &Arc<str>) -> &mut Tally {
@@ -54,8 +85,8 @@ impl Episode {
         let each = self.tools.iter();
         let each = each.map(|(tool, tally)| (tool.clone(), Count(of(tally, Unit::ToolCalls))));
         EpisodeUse {
-            cost: crate::units::Money(of(&self.whole, Unit::Money)),
-            thinking: crate::units::Tokens(of(&self.whole, Unit::Thinking)),
+            cost: Money(of(&self.whole, Unit::Money)),
+            thinking: Tokens(of(&self.whole, Unit::Thinking)),
             turns: Count(of(&self.whole, Unit::Requests)),
             tools: ToolCounts { all: Count(of(&self.whole, Unit::ToolCalls)), each: each.collect() },
         }
@@ -63,10 +94,8 @@ impl Episode {
 
     fn standing(&self) -> EpisodeStanding {
         let spent = |tally: &Tally, unit| tally.used(unit).0.size().saturating_add(tally.slice(unit).others);
-        EpisodeStanding {
-            spent: self.used(spent),
-            reserved: self.used(|tally, unit| tally.used(unit).1.size()),
-        }
+        let reserved = |tally: &Tally, unit| tally.used(unit).1.size();
+        EpisodeStanding { spent: self.used(spent).at_least(&self.told), reserved: self.used(reserved) }
     }
 }
 
@@ -101,17 +130,17 @@ impl Account {
         let mut missing = Vec::new();
         for Most { facet, max } in mosts(episode, &known.limits) {
             let (unit, needed) = (max.unit(), wish.of_step(&facet, max.unit()));
-            let tally = known.tally(&facet).copied().unwrap_or_else(all_time);
+            let tally = known.tally(&facet);
             let wanted = tally.size(unit).saturating_add(needed.size());
             let is_too_much = wanted > max.size() || tally.is_spent(unit, wanted, max.size(), now);
             let is_covered = needs.is_none() || tally.covers(unit, wanted, max.size());
             if needed.size() == 0 || (!is_too_much && is_covered) {
                 continue;
             }
-            let counted_since = known.since.filter(|_| !tally.slice(unit).has_before);
+            let counted_since = known.counted_since(&tally, unit);
             let line = line(&facet, max, &tally);
             let shortfall = Shortfall { limit: line.limit, needed, left: line.left, resets_at: None };
-            if is_too_much && counted_since.is_none() {
+            if is_too_much {
                 return Err(shortfall);
             }
             let purse = purse(id, facet, unit, &tally);
@@ -119,6 +148,24 @@ impl Account {
         }
         needs.into_iter().for_each(|needs| needs.append(&mut missing));
         Ok(())
+    }
+
+    /// Takes over what the journal says of a run, where nothing is known of it; where replicas share it, beside that.
+    pub(super) fn recall(&mut self, id: &EpisodeId, used: &EpisodeUse, now: Timestamp, is_shared: bool) {
+        match self.episodes.get_mut(id) {
+            None if is_shared => {}
+            None => drop(self.episodes.insert(id.clone(), Episode::recalled(used, now))),
+            Some(known) if is_shared => known.told = used.clone(),
+            Some(_) => {}
+        }
+    }
+
+    /// Forgets runs that nobody asked for since then; says how many, and when the others were last asked for.
+    pub(super) fn forget_episodes(&mut self, since: Timestamp, used: &mut Vec<Timestamp>) -> usize {
+        let before = self.episodes.len();
+        self.episodes.retain(|_, episode| episode.used_at >= since || !episode.is_over());
+        used.extend(self.episodes.values().map(|episode| episode.used_at));
+        before - self.episodes.len()
     }
 
     /// Sets the wish aside, which was checked before.
@@ -161,8 +208,8 @@ impl Account {
         let mut least = known.map(|known| known.limits.clone()).unwrap_or_default();
         least.lower(limits);
         let line = |Most { facet, max }: Most| {
-            let tally = known.and_then(|known| known.tally(&facet));
-            line(&facet, max, &tally.copied().unwrap_or_else(all_time))
+            let tally = known.map_or_else(all_time, |known| known.tally(&facet));
+            line(&facet, max, &tally)
         };
         mosts(id, &least).into_iter().map(line).collect()
     }
@@ -185,7 +232,7 @@ impl Wish<'_> {
 }
 
 /// Each limit of a run by itself, in the order in which they are checked.
-fn mosts(id: &EpisodeId, limits: &EpisodeLimits) -> Vec<Most> {
+pub(super) fn mosts(id: &EpisodeId, limits: &EpisodeLimits) -> Vec<Most> {
     let EpisodeLimits { cost, thinking, turns, tools } = limits;
     let whole = [
         cost.map(Amount::Money),
@@ -201,7 +248,7 @@ fn mosts(id: &EpisodeId, limits: &EpisodeLimits) -> Vec<Most> {
     whole.chain(each).collect()
 }
 
-fn line(facet: &Facet, max: Amount, tally: &Tally) -> Line {
+pub(super) fn line(facet: &Facet, max: Amount, tally: &Tally) -> Line {
     let unit = max.unit();
     let (spent, reserved) = tally.used(unit);
     let others = tally.slice(unit).others;

@@ -7,9 +7,11 @@ use futures_util::future::BoxFuture;
 
 use crate::catalog::Prices;
 use crate::chat::ToolCounts;
-use crate::units::{Money, RequestId, Timestamp, Tokens};
+use crate::units::{EpisodeId, Money, RequestId, Timestamp, Tokens};
 
-use super::{About, AccountId, Amounts, IfAbandoned, JournalError, Seal, Usage, UsageQuery, spent, usage};
+use super::{
+    About, AccountId, Amounts, EpisodeUse, IfAbandoned, JournalError, Seal, Usage, UsageQuery, spent, usage,
+};
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,6 +167,13 @@ pub trait Journal: Send + Sync {
     fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
         spent::from(self, moments).boxed()
     }
+
+    /// What the steps of one run of an account took that are resolved, however long ago.
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>>;
 
     /// What each account spent over all time; `since` in it is the beginning of time.
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>>;

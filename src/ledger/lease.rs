@@ -41,6 +41,8 @@ pub struct Balance {
     pub others: u64,
     /// True where others were asked to hand back what they do not use, and have not answered yet.
     pub is_awaited: bool,
+    /// True where nothing of others' parts can come back: they have nothing open, and all is used.
+    pub is_final: bool,
     /// How many replicas live.
     pub replicas: u64,
 }
@@ -52,6 +54,8 @@ pub struct Order {
     pub slice: u64,
     /// True where that has nothing in it that it does not use.
     pub is_tight: bool,
+    /// True where that is all that it ever used, and nothing is open.
+    pub is_final: bool,
     /// True where others are to hand back what they do not use.
     pub recalls: bool,
 }

@@ -39,9 +39,9 @@ pub(super) struct Inner {
     accounts: Mutex<Accounts>,
     pub(super) queue: Arc<Queue>,
     observer: Arc<dyn Observer>,
-    settings: Settings,
+    pub(super) settings: Settings,
     /// Where replicas share the accounts.
-    sharing: Option<Arc<Sharing>>,
+    pub(super) sharing: Option<Arc<Sharing>>,
     pub(super) bells: Bells,
 }
 
@@ -142,7 +142,10 @@ impl Ledger {
     /// Sets the worst case aside in memory, under every limit of the account and its ancestors or under none. Where
     /// replicas share the accounts and slices are too small, waits until more is had, or it is clear that there is none.
     pub async fn obtain(&self, claim: Claim) -> Result<Reservation, Refused> {
-        let Some(sharing) = &self.inner.sharing else { return self.reserve(claim) };
+        let Some(sharing) = &self.inner.sharing else {
+            self.prepare(&claim).await?;
+            return self.reserve(claim);
+        };
         match self.reserve(claim.clone()) {
             Err(Refused::Needs(_)) => {}
             decided => return decided,
@@ -180,7 +183,8 @@ impl Ledger {
         let _ = answered.await;
     }
 
-    /// Sets the worst case aside at once, or says why not.
+    /// Sets the worst case aside at once, or says why not. A step of a run of which nothing is known here is for
+    /// [`Ledger::obtain`].
     pub fn reserve(&self, mut claim: Claim) -> Result<Reservation, Refused> {
         if let Some(sharing) = &self.inner.sharing {
             if !sharing.is_held() {
@@ -191,7 +195,13 @@ impl Ledger {
             (claim.now, claim.expires) = (now, Timestamp(now.0.saturating_add(long)));
         }
         let (id, prices) = (claim.id, claim.prices);
-        let warnings = self.accounts().reserve(claim)?;
+        let mut accounts = self.accounts();
+        let episode = claim.about.episode.as_ref().filter(|_| !self.is_shared());
+        if episode.is_some_and(|episode| !accounts.knows_episode(&claim.account, episode)) {
+            return Err(Refused::Summing);
+        }
+        let warnings = accounts.reserve(claim)?;
+        drop(accounts);
         self.warn(&warnings);
         Ok(Reservation::new(self.clone(), id, prices))
     }
@@ -201,6 +211,7 @@ impl Ledger {
     pub fn expire(&self, now: Timestamp) -> usize {
         let mut accounts = self.accounts();
         let closed = accounts.expire(now);
+        accounts.forget_episodes(self.inner.settings.episode_idle, now);
         for one in closed.iter().filter(|one| !one.entries.is_empty()) {
             drop(self.inner.queue.push(one.entries.clone(), OnFailure::Retry));
         }

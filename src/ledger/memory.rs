@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::units::{Money, RequestId, Timestamp};
+use crate::units::{EpisodeId, Money, RequestId, Timestamp};
 
 use super::{
-    Amounts, Dispatched, Entry, Extended, How, Journal, JournalError, Metered, Resolved, Span, Spent, Usage,
-    UsageQuery,
+    AccountId, Amounts, Dispatched, Entry, EpisodeUse, Extended, How, Journal, JournalError, Metered,
+    Resolved, Span, Spent, Usage, UsageQuery,
 };
 
 /// A journal in memory. It keeps all that it is given, so it grows with every request.
@@ -112,6 +112,21 @@ impl Journal for MemoryJournal {
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         async move { Ok(self.rows().sums(since, |moment| Span::Quarter.start(moment).max(since))) }.boxed()
+    }
+
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+        async move {
+            let (rows, mut used) = (self.rows(), EpisodeUse::default());
+            let is_step =
+                |row: &&Resolved| row.account == *account && row.about.episode.as_ref() == Some(episode);
+            rows.resolved.values().filter(is_step).for_each(|row| used.add(row.spent, &row.detail.tools));
+            Ok(used)
+        }
+        .boxed()
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Duration, sleep, timeout};
 
 use crate::tasks::Tasks;
-use crate::units::{Timestamp, Window};
+use crate::units::{Facet, Timestamp, Window};
 
 use super::lease::{Epoch, Opening, Purse};
 use super::queue::Queue;
@@ -25,8 +25,8 @@ const OPEN_MAX: Duration = Duration::from_secs(600);
 /// How long it waits after the bank failed.
 const AFTER_FAILURE: Duration = Duration::from_millis(200);
 
-/// Those who wait for a minute's window do not wait for a year's sum.
-const LANES: usize = 2;
+/// Those who wait for a minute's window do not wait for a year's sum, and a run, which is short, waits for neither.
+const LANES: usize = 3;
 
 /// Purses that are opened, and those that wait for it.
 pub(super) struct Openings {
@@ -121,6 +121,9 @@ impl Openings {
 }
 
 fn lane(purse: &Purse) -> usize {
+    if let Facet::Episode(_) | Facet::Tool(..) = purse.facet {
+        return 2;
+    }
     match purse.window {
         Window::Minute | Window::Hour | Window::Day => 0,
         Window::Week | Window::Month | Window::Total => 1,

@@ -1,9 +1,10 @@
 //! One account's limits as purses, of which replicas have slices.
 
 use crate::tenant::{Scope, TenantLimit};
-use crate::units::{Amount, Facet, Holder, Timestamp, Unit};
+use crate::units::{Amount, EpisodeId, Facet, Holder, Timestamp, Unit};
 
 use super::account::Account;
+use super::episodes::{Most, line, mosts};
 use super::tally::{Slice, Tally};
 use super::{About, AccountId, Need, Purse, Shortfall};
 
@@ -30,6 +31,48 @@ impl Account {
             }
         }
         purses
+    }
+
+    /// The same of the limits of runs. Of those that the bank was told all about, there is nothing to say.
+    pub(super) fn purses_of_episodes(
+        &self,
+        id: &AccountId,
+        mut is_wanted: impl FnMut(&Tally, Unit, u64) -> bool,
+    ) -> Vec<(Purse, u64, Slice)> {
+        let mut purses = Vec::new();
+        for (episode, known) in self.episodes.iter().filter(|(_, known)| !known.is_over()) {
+            for Most { facet, max } in mosts(episode, &known.limits) {
+                let (unit, tally) = (max.unit(), known.tally(&facet));
+                let slice = tally.slice(unit);
+                let is_held = (slice.own > 0 && !slice.is_final) || slice.is_unsure;
+                if is_held && is_wanted(&tally, unit, max.size()) {
+                    purses.push((purse(id, facet, unit, &tally), max.size(), slice));
+                }
+            }
+        }
+        purses
+    }
+
+    /// More than there can be of every limit of a run.
+    pub(super) fn all_of_episode(&self, id: &AccountId, episode: &EpisodeId) -> Vec<Need> {
+        let Some(known) = self.episodes.get(episode) else { return Vec::new() };
+        let need = |Most { facet, max }: Most| {
+            let (unit, tally) = (max.unit(), known.tally(&facet));
+            let line = line(&facet, max, &tally);
+            let (needed, left) = (Amount::new(unit, u64::MAX), line.left);
+            let shortfall = Shortfall { limit: line.limit, needed, left, resets_at: None };
+            let counted_since = known.counted_since(&tally, unit);
+            Need { purse: purse(id, facet, unit, &tally), max: max.size(), counted_since, shortfall }
+        };
+        mosts(episode, &known.limits).into_iter().map(need).collect()
+    }
+
+    /// Whether it is known of every limit of a run what others leave of it.
+    pub(super) fn knows_all_of(&self, episode: &EpisodeId, now: Timestamp) -> bool {
+        let Some(known) = self.episodes.get(episode) else { return false };
+        mosts(episode, &known.limits)
+            .iter()
+            .all(|most| now < known.tally(&most.facet).slice(most.max.unit()).known_until)
     }
 
     /// More than there can be of every limit on such requests.
@@ -72,6 +115,12 @@ impl Account {
 
     /// Counts what was used of a purse before this part of the account was counted, where it is from then on; once.
     pub(super) fn remember(&mut self, purse: &Purse, since: Timestamp, before: u64, now: Timestamp) {
+        if let Facet::Episode(episode) | Facet::Tool(episode, _) = &purse.facet {
+            if let Some(known) = self.episodes.get_mut(episode).filter(|known| known.since == Some(since)) {
+                known.tally_mut(&purse.facet).remember(purse.unit, before);
+            }
+            return;
+        }
         let is_so = |(scope, counted): &(Scope, Timestamp)| scope.covers(&purse.facet) && *counted == since;
         if !self.since.iter().any(is_so) {
             return;

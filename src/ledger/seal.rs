@@ -8,6 +8,8 @@
 //!   of tokens, the outcome; then `R` and its reservation (account, about, held, prices, what is posted if abandoned,
 //!   admitted, expires); then for each extension `E`, its step, the model and how much more; then for each metering
 //!   `M`, its step and how much;
+//! - of a step of a run and of tool calls, after each `S` and `R` and what belongs to it: `A`, the run, what the tool calls cost, of how
+//!   many tools there were any, and the name and the count of each;
 //! - `Z`, when it was sealed, how many resolutions it covers.
 //!
 //! Whole numbers are 8 bytes, the high one first. Texts are their length and their bytes. What may be absent is a byte
@@ -18,7 +20,8 @@ use std::ops::AddAssign;
 
 use sha2::{Digest, Sha256};
 
-use crate::units::{Money, Timestamp, Tokens};
+use crate::chat::ToolCounts;
+use crate::units::{EpisodeId, Money, Timestamp, Tokens};
 
 use super::{About, AccountId, Amounts, Dispatched, Extended, How, Metered, QUARTER, Resolved};
 
@@ -257,6 +260,7 @@ impl Bytes {
             self.whole(tokens.0);
         }
         self.text(&row.detail.outcome);
+        self.step(row.about.episode.as_ref(), &row.detail.tools, row.detail.tools_cost);
     }
 
     fn dispatched(&mut self, row: &Dispatched) {
@@ -271,6 +275,22 @@ impl Bytes {
         self.text(row.if_abandoned.word());
         self.signed(row.admitted.0);
         self.signed(row.expires.0);
+        self.step(row.about.episode.as_ref(), &row.tools, row.tools_cost);
+    }
+
+    /// Nothing, where it is none: rows from before there were runs come to what they came to.
+    fn step(&mut self, episode: Option<&EpisodeId>, tools: &ToolCounts, cost: Money) {
+        if episode.is_none() && tools.each.is_empty() && cost == Money::ZERO {
+            return;
+        }
+        self.0.push(b'A');
+        self.optional(episode.map(EpisodeId::as_str), Bytes::text);
+        self.whole(cost.0);
+        self.whole(u64::try_from(tools.each.len()).unwrap_or(u64::MAX));
+        for (tool, count) in &tools.each {
+            self.text(tool);
+            self.whole(count.0);
+        }
     }
 
     fn about(&mut self, about: &About) {
@@ -334,6 +354,12 @@ mod tests {
         assert_ne!(whole, hash(Some(&before), &[&one, &two]));
         let dearer = Record { dispatched: None, ..one.clone() };
         assert_ne!(whole, hash(None, &[&dearer, &two]));
+        let mut step = one.clone();
+        step.resolved.about.episode = Some("run".parse().unwrap());
+        let is_step = hash(None, &[&step, &two]);
+        assert_ne!(whole, is_step);
+        step.resolved.detail.tools.each.insert("search".into(), crate::units::Count(1));
+        assert_ne!(is_step, hash(None, &[&step, &two]));
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Settings {
     pub retry_min: Duration,
     /// How long a retry waits at most.
     pub retry_max: Duration,
+    /// How long what a run of an agent took is kept in memory when nobody asks for it; it is read again then.
+    pub episode_idle: Duration,
 }
 
 impl Default for Settings {
@@ -28,6 +30,7 @@ impl Default for Settings {
             stall_max: Duration::from_secs(2),
             retry_min: Duration::from_millis(10),
             retry_max: Duration::from_secs(1),
+            episode_idle: Duration::from_secs(3600),
         }
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Item {
     pub(super) max: u64,
     /// Where it wants to hand back: so much of what it does not use it keeps.
     pub(super) keeps: Option<u64>,
+    /// True where nothing of it is reserved.
+    pub(super) is_quiet: bool,
 }
 
 /// A request that waits, with what it needs of which purses.
@@ -79,16 +81,23 @@ pub(super) fn decide(items: &[Item], wants: &[Want], balances: &[Balance]) -> De
         for at in lacking {
             is_short[at] = true;
             recalls[at] |= verdict == Verdict::Recalled;
-            let is_all = balances[at].others == 0 || (want.has_recalled && !balances[at].is_awaited);
+            let is_all = is_alone(&balances[at]) || (want.has_recalled && !balances[at].is_awaited);
             known[at] |= verdict == Verdict::Refused && is_all;
         }
         verdicts.push(verdict);
     }
     let order = |at: usize| {
         let slice = slice(&items[at], &balances[at], targets[at], rooms[at], is_short[at]);
-        Order { slice, is_tight: slice <= targets[at], recalls: recalls[at] }
+        let is_tight = slice <= targets[at];
+        let is_final = is_tight && items[at].is_quiet && targets[at] == items[at].used;
+        Order { slice, is_tight, is_final, recalls: recalls[at] }
     };
     Decision { orders: (0..items.len()).map(order).collect(), verdicts, known }
+}
+
+/// Where nobody else holds anything that is not used, nothing can come back.
+fn is_alone(balance: &Balance) -> bool {
+    balance.others == 0 || balance.is_final
 }
 
 /// What this replica's slice may be at most.
@@ -97,8 +106,7 @@ fn room(item: &Item, balance: &Balance) -> u64 {
 }
 
 fn refusal(want: &Want, lacking: &[usize], balances: &[Balance]) -> Verdict {
-    // Where nobody else holds anything, nothing can come back.
-    let mut alone = lacking.iter().map(|at| balances[*at].others == 0);
+    let mut alone = lacking.iter().map(|at| is_alone(&balances[*at]));
     let is_vain = if want.only_looks { alone.all(|is| is) } else { alone.any(|is| is) };
     if !want.may_wait || is_vain {
         return Verdict::Refused;
@@ -129,11 +137,11 @@ mod tests {
     const MAX: u64 = 10_000;
 
     fn item(used: u64) -> Item {
-        Item { used, max: MAX, keeps: None }
+        Item { used, max: MAX, keeps: None, is_quiet: false }
     }
 
     fn balance(granted: u64, slice: u64) -> Balance {
-        Balance { granted, slice, others: granted - slice, is_awaited: false, replicas: 2 }
+        Balance { granted, slice, others: granted - slice, replicas: 2, ..Balance::default() }
     }
 
     fn want(needed: u64) -> Want {
@@ -173,6 +181,19 @@ mod tests {
         let awaited = Balance { is_awaited: true, ..balance(MAX, 50) };
         check(item(50), awaited, std::slice::from_ref(&again), 50, &[Verdict::Waits]);
         check(item(50), awaited, &[Want { may_wait: false, ..again }], 50, &[Verdict::Refused]);
+    }
+
+    #[test]
+    fn nobody_is_asked_who_has_nothing_open_and_used_it_all() {
+        let over = Balance { is_final: true, ..balance(MAX, 50) };
+        check(item(50), over, &[want(1)], 50, &[Verdict::Refused]);
+        let is_final = |is_quiet, wants: &[Want]| {
+            decide(&[Item { is_quiet, keeps: Some(0), ..item(50) }], wants, &[balance(60, 60)]).orders[0]
+                .is_final
+        };
+        assert!(is_final(true, &[]));
+        assert!(!is_final(false, &[]), "what is reserved may come back");
+        assert!(!is_final(true, &[want(1)]), "and what is about to be");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::WorstCase;
 use crate::tenant::Terms;
-use crate::units::{RequestId, Timestamp};
+use crate::units::{EpisodeId, RequestId, Timestamp};
 
 use super::lease::{Bank, Epoch, Lease};
 use super::queue::Answer;
@@ -64,6 +64,8 @@ pub(super) enum What {
     Extend(Extend, oneshot::Sender<Result<Option<Answer>, LedgerError>>),
     /// Nothing, but to know what there is once the others have handed back what they do not use.
     Gather(AccountId, About, oneshot::Sender<()>),
+    /// The same of the limits of a run.
+    GatherEpisode(AccountId, EpisodeId, oneshot::Sender<()>),
 }
 
 #[derive(Debug, Clone)]
@@ -215,7 +217,7 @@ impl Waiting {
         match &self.what {
             What::Reserve(_, answer) => answer.is_closed(),
             What::Extend(_, answer) => answer.is_closed(),
-            What::Gather(.., answer) => answer.is_closed(),
+            What::Gather(.., answer) | What::GatherEpisode(.., answer) => answer.is_closed(),
         }
     }
 
@@ -224,7 +226,7 @@ impl Waiting {
         match self.what {
             What::Reserve(_, answer) => drop(answer.send(Err(refused))),
             What::Extend(_, answer) => drop(answer.send(Err(refused.into()))),
-            What::Gather(.., answer) => drop(answer.send(())),
+            What::Gather(.., answer) | What::GatherEpisode(.., answer) => drop(answer.send(())),
         }
     }
 }

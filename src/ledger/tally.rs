@@ -40,6 +40,8 @@ pub(super) struct Slice {
     pub(super) known_until: Timestamp,
     /// True once it is counted what was used before the part of the account was.
     pub(super) has_before: bool,
+    /// True where the bank knows that nothing of it is open and nothing is not used.
+    pub(super) is_final: bool,
 }
 
 /// The windows that hold now, and older ones in which reservations are open still.
@@ -103,6 +105,16 @@ impl Tally {
     pub(super) fn is_spent(&self, unit: Unit, size: u64, max: u64, now: Timestamp) -> bool {
         let Slice { others, known_until, .. } = self.slice(unit);
         now < known_until && size.saturating_add(others) > max
+    }
+
+    /// True where no reservation is open that was admitted in it.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.open == 0
+    }
+
+    /// True where nothing is open and nothing can be handed back.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_quiet() && self.slices.iter().all(|slice| slice.own == 0 || slice.is_final)
     }
 
     /// Has every slice looked at anew before anything is taken of it.

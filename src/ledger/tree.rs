@@ -127,6 +127,17 @@ impl Tree {
         account.map(|account| account.episode_lines(episode, limits)).unwrap_or_default()
     }
 
+    /// Whether it is known what a run took.
+    pub(super) fn knows_episode(&self, id: &AccountId, episode: &EpisodeId) -> bool {
+        self.find(id).is_some_and(|Place(at)| self.nodes[at].account.episodes.contains_key(episode))
+    }
+
+    /// Forgets runs that nobody asked for since then; when the others were last asked for.
+    pub(super) fn forget_episodes(&mut self, since: Timestamp, used: &mut Vec<Timestamp>) -> bool {
+        let forgotten = self.nodes.iter_mut().map(|node| node.account.forget_episodes(since, used));
+        forgotten.sum::<usize>() > 0
+    }
+
     /// How a run stands.
     pub(super) fn episode(&self, id: &AccountId, episode: &EpisodeId) -> EpisodeStanding {
         let account = self.find(id).map(|Place(at)| &self.nodes[at].account);

@@ -3,6 +3,7 @@
 mod answers;
 mod archive;
 mod books;
+mod calls;
 mod episodes;
 mod error;
 mod file;

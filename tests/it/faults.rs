@@ -11,8 +11,8 @@ use stint::backend::scripted::{Gate, Play, Scripted};
 use stint::backend::{Backend, Call, Failure, Generation};
 use stint::catalog::{Class, Conditions};
 use stint::chat::Request;
-use stint::ledger::{Dispatched, Entry, Journal, JournalError, MemoryJournal, Spent};
-use stint::units::{Timestamp, Tokens};
+use stint::ledger::{AccountId, Dispatched, Entry, EpisodeUse, Journal, JournalError, MemoryJournal, Spent};
+use stint::units::{EpisodeId, Timestamp, Tokens};
 
 use crate::harness::{Folder, World, model, tenant};
 
@@ -37,6 +37,14 @@ impl Journal for Disk {
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         self.journal.spent(since)
+    }
+
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+        self.journal.episode(account, episode)
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
@@ -114,6 +122,14 @@ impl Journal for Clumsy {
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         self.journal.spent(since)
+    }
+
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+        self.journal.episode(account, episode)
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {

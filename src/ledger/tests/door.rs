@@ -9,8 +9,8 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::sleep;
 
 use crate::ledger::lease::{Bank, Change, Decide, Epoch, Lease, News, Opening, Purse, Traded};
-use crate::ledger::{Dispatched, Entry, Journal, JournalError, Spent};
-use crate::units::Timestamp;
+use crate::ledger::{Dispatched, Entry, EpisodeUse, Journal, JournalError, Spent};
+use crate::units::{AccountId, EpisodeId, Timestamp};
 
 use super::vault::{Life, State, Vault};
 
@@ -165,6 +165,23 @@ impl Journal for Rows {
 
     fn spent(&self, _: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         self.balances()
+    }
+
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+        self.door
+            .ask(|state| {
+                let mut used = EpisodeUse::default();
+                let ended = state.rows.values().filter_map(|row| row.ended.as_ref());
+                let steps = ended
+                    .filter(|row| row.account == *account && row.about.episode.as_ref() == Some(episode));
+                steps.for_each(|row| used.add(row.spent, &row.detail.tools));
+                Ok(used)
+            })
+            .boxed()
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {

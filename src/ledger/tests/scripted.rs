@@ -7,8 +7,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::ledger::{Dispatched, Entry, Journal, JournalError, MemoryJournal, Spent};
-use crate::units::Timestamp;
+use crate::ledger::{Dispatched, Entry, EpisodeUse, Journal, JournalError, MemoryJournal, Spent};
+use crate::units::{AccountId, EpisodeId, Timestamp};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
@@ -89,6 +89,14 @@ impl Journal for Scripted {
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         self.inner.spent(since)
+    }
+
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+        self.inner.episode(account, episode)
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {

@@ -74,7 +74,7 @@ impl World {
         let all: u64 = handed.slices.iter().sum();
         let slice = handed.slices[on];
         let (granted, others) = (all + handed.used_by_the_dead, all - slice);
-        Balance { granted, slice, others, is_awaited: false, replicas: MACHINES as u64 }
+        Balance { granted, slice, others, replicas: MACHINES as u64, ..Balance::default() }
     }
 
     /// One exchange of one machine.
@@ -83,8 +83,8 @@ impl World {
         let items: Vec<Item> = purses
             .iter()
             .map(|(purse, max)| {
-                let used = machine.freeze(purse, keeps.unwrap_or(0)).unwrap_or(0);
-                Item { used, max: *max, keeps }
+                let (used, is_quiet) = machine.freeze(purse, keeps.unwrap_or(0)).unwrap_or_default();
+                Item { used, max: *max, keeps, is_quiet }
             })
             .collect();
         for (purse, max) in purses {
@@ -190,7 +190,7 @@ impl World {
             }
         }
         for (purse, handed) in &mut self.bank {
-            let used = self.machines[on].freeze(purse, 0).unwrap_or(0);
+            let (used, _) = self.machines[on].freeze(purse, 0).unwrap_or_default();
             handed.used_by_the_dead += used.min(handed.slices[on]);
             handed.slices[on] = 0;
         }

@@ -15,7 +15,7 @@ use shuttle::rand::{Rng, thread_rng};
 use tokio::runtime::Runtime;
 
 use crate::ledger::{
-    Dispatched, Entry, Journal, JournalError, Ledger, MemoryJournal, Refused, Reservation, Spent,
+    Dispatched, Entry, EpisodeUse, Journal, JournalError, Ledger, MemoryJournal, Refused, Reservation, Spent,
 };
 use crate::tasks::Tasks;
 use crate::units::{Money, Timestamp, Tokens};
@@ -49,6 +49,14 @@ impl Journal for Yielding {
 
     fn spent(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {
         self.0.spent(since)
+    }
+
+    fn episode<'a>(
+        &'a self,
+        account: &'a crate::units::AccountId,
+        episode: &'a crate::units::EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+        self.0.episode(account, episode)
     }
 
     fn balances(&self) -> BoxFuture<'_, Result<Vec<Spent>, JournalError>> {

@@ -50,6 +50,7 @@ pub(super) struct Handed {
 pub(super) struct Cut {
     pub(super) amount: u64,
     trimmed: u64,
+    is_final: bool,
 }
 
 /// One request, as the journal has it.
@@ -64,6 +65,13 @@ impl Row {
     pub(super) fn used(&self, unit: Unit) -> u64 {
         let amounts = self.ended.as_ref().map_or(self.sent.held, |ended| ended.spent);
         if unit == Unit::Concurrency && self.ended.is_some() { 0 } else { amounts.of(unit).size() }
+    }
+
+    /// What it counts for under a limit that it is of.
+    pub(super) fn under(&self, purse: &Purse) -> u64 {
+        let Facet::Tool(_, tool) = &purse.facet else { return self.used(purse.unit) };
+        let tools = self.ended.as_ref().map_or(&self.sent.tools, |ended| &ended.detail.tools);
+        tools.of(tool).0
     }
 
     pub(super) fn is_of(&self, purse: &Purse) -> bool {
@@ -142,10 +150,14 @@ impl State {
         let slice = handed.slices.get(&epoch).map_or(0, |cut| cut.amount);
         let others = handed.slices.iter().filter(|(other, _)| **other != epoch);
         let is_awaited = others.clone().any(|(other, cut)| {
-            cut.amount > 0 && cut.trimmed < handed.recalled && self.lives[other].expires > self.now
+            cut.amount > 0
+                && !cut.is_final
+                && cut.trimmed < handed.recalled
+                && self.lives[other].expires > self.now
         });
+        let is_final = others.clone().all(|(_, cut)| cut.amount == 0 || cut.is_final);
         let others = others.map(|(_, cut)| cut.amount).sum();
-        Balance { granted: handed.granted, slice, others, is_awaited, replicas: self.alive() }
+        Balance { granted: handed.granted, slice, others, is_awaited, is_final, replicas: self.alive() }
     }
 
     pub(super) fn exchange(
@@ -164,12 +176,15 @@ impl State {
         let before: Vec<Balance> = purses.iter().map(|purse| self.balance(epoch, purse)).collect();
         let orders = decide(&before);
         let (turn, mut recalled, mut after) = (self.turn(), Vec::new(), Vec::new());
-        for ((purse, balance), Order { slice, is_tight, recalls }) in purses.iter().zip(before).zip(orders) {
+        for ((purse, balance), Order { slice, is_tight, is_final, recalls }) in
+            purses.iter().zip(before).zip(orders)
+        {
             let handed = self.purses.get_mut(purse).unwrap();
             handed.granted = handed.granted.saturating_sub(balance.slice) + slice;
             handed.changed = turn;
             let cut = handed.slices.entry(epoch).or_default();
             (cut.amount, cut.trimmed) = (slice, if is_tight { turn } else { cut.trimmed });
+            cut.is_final = is_final;
             if recalls {
                 handed.recalled = turn;
                 recalled.push(purse.clone());
@@ -186,9 +201,9 @@ impl State {
             }
             let mut handed = Handed { changed: self.turn(), ..Handed::default() };
             for row in self.rows.values().filter(|row| row.is_of(purse)) {
-                handed.granted += row.used(purse.unit);
+                handed.granted += row.under(purse);
                 if self.is_alive(row.epoch) {
-                    handed.slices.entry(row.epoch).or_default().amount += row.used(purse.unit);
+                    handed.slices.entry(row.epoch).or_default().amount += row.under(purse);
                 }
             }
             self.purses.insert(purse.clone(), handed);
@@ -199,7 +214,7 @@ impl State {
             let resolved = theirs.filter(|row| {
                 row.ended.as_ref().zip(*counted_since).is_some_and(|(ended, since)| ended.at < since)
             });
-            resolved.map(|row| row.used(purse.unit)).sum()
+            resolved.map(|row| row.under(purse)).sum()
         };
         Ok(openings.iter().map(before).collect())
     }
@@ -243,7 +258,7 @@ impl State {
         for (purse, handed) in &mut self.purses {
             let Some(cut) = handed.slices.remove(&epoch) else { continue };
             let theirs = self.rows.values().filter(|row| row.epoch == epoch && row.is_of(purse));
-            let used: u64 = theirs.map(|row| row.used(purse.unit)).sum();
+            let used: u64 = theirs.map(|row| row.under(purse)).sum();
             handed.granted = (handed.granted + used).saturating_sub(cut.amount);
             handed.changed = turn;
         }
@@ -252,7 +267,7 @@ impl State {
 
 /// All that was used of a purse.
 pub(super) fn used(state: &State, purse: &Purse) -> u64 {
-    state.rows.values().filter(|row| row.is_of(purse)).map(|row| row.used(purse.unit)).sum()
+    state.rows.values().filter(|row| row.is_of(purse)).map(|row| row.under(purse)).sum()
 }
 
 /// What was charged in all, and how many requests are open.

@@ -12,7 +12,7 @@ use crate::units::Timestamp;
 
 pub(super) use records::record_statements;
 pub(super) use seals::seal_statements;
-pub(super) use sums::{BALANCES, BETWEEN, SPENT, USAGE, sum_statements, whole};
+pub(super) use sums::{BALANCES, BETWEEN, SPENT, STEPS, USAGE, sum_statements, whole};
 pub use verify::Report;
 pub(super) use verify::verify;
 

@@ -9,12 +9,12 @@ macro_rules! record_statements {
         use sqlx::Row;
 
         use crate::catalog::Prices;
-        use crate::chat::ToolCounts;
         use crate::ledger::{
             About, AccountId, Amounts, Dispatched, Extended, How, IfAbandoned, Metered, Record, Resolved,
             SettlementDetail,
         };
-        use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
+        use crate::storage::calls;
+        use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
         /// How many are read at a time.
         const PART: usize = 2_000;
@@ -22,9 +22,9 @@ macro_rules! record_statements {
         const RESOLUTIONS: &str = "\
             SELECT s.number, s.reservation, s.account, s.model, s.end_user, s.tag, s.admitted_at, s.resolved_at, s.how, \
                    s.money, s.thinking, s.tool_calls, s.overrun_money, s.overrun_thinking, s.overrun_tool_calls, \
-                   s.prompt, s.overhead, s.solution, s.other, s.outcome, \
+                   s.prompt, s.overhead, s.solution, s.other, s.outcome, s.episode, s.tools, s.tools_cost, \
                    r.account, r.model, r.end_user, r.tag, r.money, r.thinking, r.tool_calls, r.price_input, r.price_output, \
-                   r.if_abandoned, r.admitted_at, r.expires_at \
+                   r.if_abandoned, r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost \
             FROM resolutions s LEFT JOIN reservations r ON r.id = s.reservation \
             WHERE s.number > $1 AND s.number <= $2 ORDER BY s.number LIMIT $3";
 
@@ -110,6 +110,11 @@ macro_rules! record_statements {
                 Ok(About { model: name()?, user: name()?, tag: name()?, episode: None })
             }
 
+            fn episode(&mut self) -> Result<Option<EpisodeId>, sqlx::Error> {
+                let name = self.take::<Option<&str>>()?.map(str::parse).transpose();
+                name.map_err(|error| sqlx::Error::Decode(Box::new(error)))
+            }
+
             fn amounts(&mut self, requests: Count) -> Result<Amounts, sqlx::Error> {
                 let money = Money(self.number()?);
                 let (thinking, tool_calls) = (Tokens(self.number()?), Count(self.number()?));
@@ -121,22 +126,24 @@ macro_rules! record_statements {
             let mut columns = Columns::of(row);
             let number = columns.take()?;
             let id = columns.id()?;
-            let (account, about) = (AccountId::new(columns.take::<&str>()?), columns.about()?);
+            let (account, mut about) = (AccountId::new(columns.take::<&str>()?), columns.about()?);
             let (admitted, at) = (Timestamp(columns.take()?), Timestamp(columns.take()?));
             let how = columns.take::<&str>()?;
             let how = How::of_word(how)
                 .ok_or_else(|| sqlx::Error::Decode(format!("{how:?} is no way to resolve {id}").into()))?;
             let spent = columns.amounts(if how == How::Voided { Count::ZERO } else { Count::ONE })?;
             let overrun = columns.amounts(Count::ZERO)?;
-            let detail = SettlementDetail {
+            let mut detail = SettlementDetail {
                 prompt: Tokens(columns.number()?),
                 overhead: Tokens(columns.number()?),
                 solution: Tokens(columns.number()?),
                 other: Tokens(columns.number()?),
-                tools: ToolCounts { all: spent.tool_calls, ..ToolCounts::default() },
-                tools_cost: Money::ZERO,
                 outcome: columns.take::<String>()?.into(),
+                ..SettlementDetail::default()
             };
+            about.episode = columns.episode()?;
+            detail.tools = calls::read(spent.tool_calls, columns.take()?)?;
+            detail.tools_cost = Money(columns.number()?);
             let dispatched = dispatched(id, &mut columns)?;
             let resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
             Ok(Record { number, resolved, dispatched, extended: Vec::new(), metered: Vec::new() })
@@ -144,14 +151,16 @@ macro_rules! record_statements {
 
         fn dispatched(id: RequestId, columns: &mut Columns<'_>) -> Result<Option<Dispatched>, sqlx::Error> {
             let Some(account) = columns.take::<Option<&str>>()? else { return Ok(None) };
-            let (account, about) = (AccountId::new(account), columns.about()?);
+            let (account, mut about) = (AccountId::new(account), columns.about()?);
             let held = columns.amounts(Count::ONE)?;
             let (input, output): (Option<i64>, Option<i64>) = (columns.take()?, columns.take()?);
             let prices =
                 input.zip(output).map(|(input, output)| Prices { input: price(input), output: price(output) });
             let if_abandoned = IfAbandoned::of_word(columns.take()?);
             let (admitted, expires) = (Timestamp(columns.take()?), Timestamp(columns.take()?));
-            let (tools, tools_cost) = (ToolCounts { all: held.tool_calls, ..ToolCounts::default() }, Money::ZERO);
+            about.episode = columns.episode()?;
+            let (tools, tools_cost) =
+                (calls::read(held.tool_calls, columns.take()?)?, Money(columns.number()?));
             Ok(Some(Dispatched { id, account, about, held, tools, tools_cost, prices, if_abandoned, metered: None, admitted, expires }))
         }
 

@@ -98,6 +98,10 @@ pub(in crate::storage) const USAGE: &str = concat!(
      GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $15"
 );
 
+/// What the steps of the run $2 of the account $1 took that are resolved.
+pub(in crate::storage) const STEPS: &str = "\
+    SELECT how, money, thinking, tool_calls, tools FROM resolutions WHERE account = $1 AND episode = $2";
+
 /// The whole spans between two moments, the first one's start and the last one's end.
 pub(in crate::storage) fn whole(span: Span, from: Timestamp, to: Timestamp) -> (Timestamp, Timestamp) {
     let first = span.next(from).min(to);
@@ -110,10 +114,13 @@ macro_rules! sum_statements {
     ($database:ty, $arguments:ty, $connection:ty, $row:ty, $one_moment:expr) => {
         use sqlx::{Connection, Row};
 
-        use crate::ledger::{About, AccountId, Amounts, Span, Spent, Usage, UsageGroup, UsageQuery};
-        use crate::storage::books::{BALANCES, BETWEEN, SPENT, USAGE, whole};
+        use crate::ledger::{
+            About, AccountId, Amounts, EpisodeUse, Span, Spent, Usage, UsageGroup, UsageQuery,
+        };
+        use crate::storage::books::{BALANCES, BETWEEN, SPENT, STEPS, USAGE, whole};
+        use crate::storage::calls;
         use crate::storage::usage::sums;
-        use crate::units::{Count, Money, Timestamp, Tokens};
+        use crate::units::{Count, EpisodeId, Money, Timestamp, Tokens};
 
         type Query = sqlx::query::Query<'static, $database, $arguments>;
 
@@ -151,6 +158,30 @@ macro_rules! sum_statements {
             all.retain(Spent::is_something);
             snapshot.commit().await?;
             Ok(all)
+        }
+
+        /// What the steps of one run took.
+        pub(super) async fn episode(
+            connection: &mut $connection,
+            account: &AccountId,
+            episode: &EpisodeId,
+        ) -> Result<EpisodeUse, sqlx::Error> {
+            let steps =
+                sqlx::query(STEPS).bind(account.as_str().to_owned()).bind(episode.as_str().to_owned());
+            let mut used = EpisodeUse::default();
+            for row in &steps.fetch_all(connection).await? {
+                // The tables hold nothing below zero.
+                let number =
+                    |column| row.try_get::<i64, _>(column).map(|value| u64::try_from(value).unwrap_or(0));
+                let spent = Amounts {
+                    money: Money(number("money")?),
+                    thinking: Tokens(number("thinking")?),
+                    requests: Count(u64::from(row.try_get::<&str, _>("how")? != "voided")),
+                    tool_calls: Count(number("tool_calls")?),
+                };
+                used.add(spent, &calls::read(spent.tool_calls, row.try_get("tools")?)?);
+            }
+            Ok(used)
         }
 
         pub(super) async fn balances(connection: &mut $connection) -> Result<Vec<Spent>, sqlx::Error> {

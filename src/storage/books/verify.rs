@@ -137,6 +137,11 @@ fn one(record: &Record, report: &mut Report) {
     let name = Name(record);
     let Some(dispatched) = dispatched else { return report.differs(format!("{name} has no reservation")) };
     report.check("the account", &name, &resolved.account, &dispatched.account);
+    report.check("the run", &name, &resolved.about.episode, &dispatched.about.episode);
+    let each = resolved.detail.tools.each.values().fold(Count::ZERO, |sum, count| sum + *count);
+    if each > resolved.spent.tool_calls || resolved.detail.tools_cost > resolved.spent.money {
+        report.differs(format!("the tool calls of {name} are more than all that it was charged"));
+    }
     report.check("the admission", &name, &resolved.admitted, &dispatched.admitted);
     let spent = Amounts { requests: Count::ZERO, ..resolved.spent };
     report.check("the overrun", &name, &resolved.overrun, &spent.saturating_sub(record.held()));

@@ -47,6 +47,7 @@ async fn give_back(connection: &mut PgConnection, epoch: Epoch, now: Timestamp) 
     let lock = "SELECT p.id FROM purses p JOIN slices s ON s.purse = p.id WHERE s.epoch = $1 \
                 ORDER BY p.id FOR UPDATE OF p";
     sqlx::query(lock).bind(epoch.0).fetch_all(&mut *connection).await?;
+    sqlx::query(GIVE_BACK_STEPS).bind(epoch.0).execute(&mut *connection).await?;
     // A statement of its own: it sees what was committed when the locks were had. No window begins within a minute.
     let give_back = "\
         WITH mine AS MATERIALIZED ( \
@@ -70,8 +71,30 @@ async fn give_back(connection: &mut PgConnection, epoch: Epoch, now: Timestamp) 
     sqlx::query(give_back).bind(epoch.0).execute(connection).await.map(drop)
 }
 
-/// Forgets purses whose windows ended long ago; no request takes that long.
+/// The same of the purses of runs.
+const GIVE_BACK_STEPS: &str = "\
+    WITH mine AS MATERIALIZED (SELECT * FROM uses WHERE epoch = $1 AND episode IS NOT NULL), \
+    used AS ( \
+        SELECT s.purse, s.amount, coalesce(sum(CASE p.unit \
+            WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
+            ELSE CASE p.facet WHEN 'tool' THEN calls_of(u.tools, substr(p.name, strpos(p.name, E'\\n') + 1)) \
+                 ELSE u.tool_calls END END), 0)::bigint AS used \
+        FROM slices s JOIN purses p ON p.id = s.purse LEFT JOIN mine u \
+          ON u.account = p.account AND u.episode = split_part(p.name, E'\\n', 1) \
+        WHERE s.epoch = $1 AND p.facet IN ('episode', 'tool') GROUP BY 1, 2), \
+    gone AS (DELETE FROM slices s USING used u WHERE s.purse = u.purse AND s.epoch = $1) \
+    UPDATE purses p SET granted = greatest(0, p.granted - u.amount + u.used), changed_at = bank_clock() \
+    FROM used u WHERE p.id = u.purse";
+
+/// Forgets purses whose windows ended long ago; no request takes that long. And those of runs that nobody asked for so
+/// long: where one goes on, they are made anew from the rows.
 pub(super) async fn forget(connection: &mut PgConnection, now: Timestamp) -> Result<(), sqlx::Error> {
+    const IDLE: &str = "\
+        DELETE FROM purses WHERE id IN ( \
+            SELECT id FROM purses \
+            WHERE facet IN ('episode', 'tool') AND changed_at < bank_clock() - interval '1 day' \
+            ORDER BY changed_at LIMIT 5000 FOR UPDATE SKIP LOCKED)";
+    sqlx::query(IDLE).execute(&mut *connection).await?;
     const LONG_AGO: i64 = 24 * 3600 * 1000;
     let forget = sqlx::query("DELETE FROM purses WHERE ends < $1").bind(now.0.saturating_sub(LONG_AGO));
     forget.execute(connection).await.map(drop)

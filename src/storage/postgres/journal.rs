@@ -6,8 +6,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::PgConnection;
 
-use crate::ledger::{Dispatched, Entry, Epoch, Journal, JournalError, Seal, Spent, Usage, UsageQuery};
-use crate::units::Timestamp;
+use crate::ledger::{
+    AccountId, Dispatched, Entry, EpisodeUse, Epoch, Journal, JournalError, Seal, Spent, Usage, UsageQuery,
+};
+use crate::units::{EpisodeId, Timestamp};
 
 use super::Postgres;
 use super::rows::{
@@ -109,6 +111,19 @@ impl Journal for PostgresJournal {
     fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
         async move {
             let read = async { sums::between(&mut *self.database.pool.acquire().await?, moments).await };
+            read.await.map_err(|source| self.database.failed(source))
+        }
+        .boxed()
+    }
+
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+        async move {
+            let read =
+                async { sums::episode(&mut *self.database.pool.acquire().await?, account, episode).await };
             read.await.map_err(|source| self.database.failed(source))
         }
         .boxed()

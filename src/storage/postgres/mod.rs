@@ -69,7 +69,8 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "bank_clock", include_str!("../../../migrations/postgres/0005_bank_clock.sql")),
     (6, "priority", include_str!("../../../migrations/postgres/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/postgres/0007_history.sql")),
-    (9, "episodes", include_str!("../../../migrations/postgres/0009_episodes.sql")),
+    (8, "episodes", include_str!("../../../migrations/postgres/0008_episodes.sql")),
+    (9, "runs", include_str!("../../../migrations/postgres/0009_runs.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

@@ -3,6 +3,7 @@
 use sqlx::{PgConnection, Row};
 
 use crate::ledger::{Epoch, Opening};
+use crate::units::Facet;
 
 use super::purses::Names;
 use super::rows::count;
@@ -32,6 +33,12 @@ pub(super) async fn create(connection: &mut PgConnection, openings: &[Opening]) 
     sqlx::query("SELECT 1 FROM replicas WHERE NOT is_over ORDER BY epoch FOR KEY SHARE")
         .fetch_all(&mut *connection)
         .await?;
+    if openings.iter().any(is_of_run) {
+        sqlx::query(STEPS).bind(&created).execute(&mut *connection).await?;
+    }
+    if openings.iter().all(is_of_run) {
+        return Ok(());
+    }
     // Once one purse of a limit exists, nothing is used of it without a purse.
     let statement = "\
         WITH used AS ( \
@@ -50,12 +57,45 @@ pub(super) async fn create(connection: &mut PgConnection, openings: &[Opening]) 
                         AND p.facet = 'user'), \
                      9223372036854775807) \
             LEFT JOIN replicas r ON r.epoch = u.epoch AND NOT r.is_over \
-            WHERE p.id = ANY($1) GROUP BY 1, 2, 3), \
+            WHERE p.id = ANY($1) AND p.facet NOT IN ('episode', 'tool') GROUP BY 1, 2, 3), \
         cut AS ( \
             INSERT INTO slices (purse, epoch, amount) SELECT purse, epoch, amount FROM used WHERE is_alive) \
         UPDATE purses p SET granted = total.amount \
         FROM (SELECT purse, sum(amount)::bigint AS amount FROM used GROUP BY 1) total WHERE p.id = total.purse";
-    sqlx::query(statement).bind(created).execute(connection).await.map(drop)
+    sqlx::query(statement).bind(&created).execute(connection).await.map(drop)
+}
+
+/// What the steps of runs used of their purses.
+const STEPS: &str = "\
+    WITH used AS ( \
+        SELECT p.id AS purse, u.epoch, r.epoch IS NOT NULL AS is_alive, sum(CASE p.unit \
+            WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
+            ELSE CASE p.facet WHEN 'tool' THEN calls_of(u.tools, substr(p.name, strpos(p.name, E'\\n') + 1)) \
+                 ELSE u.tool_calls END END)::bigint AS amount \
+        FROM purses p JOIN uses u ON u.account = p.account AND u.episode = split_part(p.name, E'\\n', 1) \
+        LEFT JOIN replicas r ON r.epoch = u.epoch AND NOT r.is_over \
+        WHERE p.id = ANY($1) AND p.facet IN ('episode', 'tool') GROUP BY 1, 2, 3), \
+    cut AS ( \
+        INSERT INTO slices (purse, epoch, amount) SELECT purse, epoch, amount FROM used WHERE is_alive) \
+    UPDATE purses p SET granted = total.amount \
+    FROM (SELECT purse, sum(amount)::bigint AS amount FROM used GROUP BY 1) total WHERE p.id = total.purse";
+
+/// What one life used of them and resolved before it began to count them.
+const STEPS_BEFORE: &str = "\
+    SELECT coalesce(sum(CASE w.unit \
+            WHEN 'money' THEN r.money WHEN 'thinking' THEN r.thinking \
+            WHEN 'requests' THEN (r.how <> 'voided')::int \
+            ELSE CASE w.facet WHEN 'tool' THEN calls_of(r.tools, substr(w.name, strpos(w.name, E'\\n') + 1)) \
+                 ELSE r.tool_calls END END), 0)::bigint AS used \
+    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) \
+         WITH ORDINALITY AS w (account, facet, name, unit, counted_since, place) \
+    LEFT JOIN (SELECT r.*, v.epoch FROM resolutions r JOIN reservations v ON v.id = r.reservation) r \
+      ON r.account = w.account AND r.episode = split_part(w.name, E'\\n', 1) AND r.epoch = $1 \
+     AND r.resolved_at < w.counted_since \
+    GROUP BY w.place ORDER BY w.place";
+
+fn is_of_run(opening: &Opening) -> bool {
+    matches!(opening.purse.facet, Facet::Episode(_) | Facet::Tool(..))
 }
 
 /// What a life used of each purse and resolved before it began to count that part of the account. These rows do not change
@@ -64,6 +104,44 @@ pub(super) async fn before(
     connection: &mut PgConnection,
     epoch: Epoch,
     openings: &[Opening],
+) -> Result<Vec<u64>, sqlx::Error> {
+    let (mut of_runs, mut others) = (Vec::new(), Vec::new());
+    for opening in openings {
+        if is_of_run(opening) { &mut of_runs } else { &mut others }.push(opening);
+    }
+    let steps = steps_before(connection, epoch, &of_runs).await?;
+    let (mut steps, mut others) =
+        (steps.into_iter(), others_before(connection, epoch, &others).await?.into_iter());
+    let used = openings.iter().map(|one| if is_of_run(one) { steps.next() } else { others.next() });
+    Ok(used.map(Option::unwrap_or_default).collect())
+}
+
+async fn steps_before(
+    connection: &mut PgConnection,
+    epoch: Epoch,
+    openings: &[&Opening],
+) -> Result<Vec<u64>, sqlx::Error> {
+    if openings.iter().all(|opening| opening.counted_since.is_none()) {
+        return Ok(vec![0; openings.len()]);
+    }
+    let names = Names(openings.iter().map(|opening| &opening.purse).collect());
+    let since = openings.iter().map(|opening| opening.counted_since.map(|since| since.0));
+    let rows = sqlx::query(STEPS_BEFORE)
+        .bind(epoch.0)
+        .bind(names.accounts())
+        .bind(names.facets())
+        .bind(names.names())
+        .bind(names.units())
+        .bind(since.collect::<Vec<Option<i64>>>())
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(|row| row.try_get("used").map(count)).collect()
+}
+
+async fn others_before(
+    connection: &mut PgConnection,
+    epoch: Epoch,
+    openings: &[&Opening],
 ) -> Result<Vec<u64>, sqlx::Error> {
     if openings.iter().all(|opening| opening.counted_since.is_none()) {
         return Ok(vec![0; openings.len()]);

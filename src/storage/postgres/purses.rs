@@ -98,6 +98,7 @@ async fn read_slices(
         SELECT w.place, \
                coalesce(sum(s.amount) FILTER (WHERE s.epoch = $1), 0)::bigint AS slice, \
                coalesce(sum(s.amount) FILTER (WHERE s.epoch <> $1), 0)::bigint AS others, \
+               coalesce(bool_and(s.epoch = $1 OR s.amount = 0 OR s.trimmed_at = 'infinity'), TRUE) AS is_final, \
                coalesce(bool_or(s.epoch <> $1 AND s.amount > 0 AND s.trimmed_at < p.recalled_at \
                                 AND r.expires_at > bank_clock()), FALSE) AS is_awaited, \
                (SELECT count(*) FROM replicas WHERE NOT is_over) AS replicas \
@@ -111,6 +112,7 @@ async fn read_slices(
     for (row, one) in rows.iter().zip(locked) {
         one.balance.slice = count(row.try_get("slice")?);
         one.balance.others = count(row.try_get("others")?);
+        one.balance.is_final = row.try_get("is_final")?;
         one.balance.is_awaited = row.try_get("is_awaited")?;
         one.balance.replicas = count(row.try_get("replicas")?);
     }
@@ -134,13 +136,15 @@ pub(super) async fn change(
         .collect();
     let statement = "\
         WITH ordered AS ( \
-            SELECT * FROM UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::bool[], $6::bool[]) \
-                AS o (purse, amount, granted, is_tight, recalls)), \
+            SELECT * FROM UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::bool[], $6::bool[], $7::bool[]) \
+                AS o (purse, amount, granted, is_tight, is_final, recalls)), \
         cut AS ( \
             INSERT INTO slices (purse, epoch, amount, trimmed_at) \
-            SELECT purse, $1, amount, CASE WHEN is_tight THEN bank_clock() ELSE '-infinity' END FROM ordered \
+            SELECT purse, $1, amount, CASE WHEN is_final THEN 'infinity' WHEN is_tight THEN bank_clock() \
+                                      ELSE '-infinity' END FROM ordered \
             ON CONFLICT (purse, epoch) DO UPDATE \
-            SET amount = EXCLUDED.amount, trimmed_at = greatest(slices.trimmed_at, EXCLUDED.trimmed_at)) \
+            SET amount = EXCLUDED.amount, \
+                trimmed_at = greatest(nullif(slices.trimmed_at, 'infinity'), EXCLUDED.trimmed_at)) \
         UPDATE purses p SET granted = o.granted, changed_at = bank_clock(), \
                recalled_at = CASE WHEN o.recalls THEN bank_clock() ELSE p.recalled_at END \
         FROM ordered o WHERE p.id = o.purse";
@@ -150,13 +154,14 @@ pub(super) async fn change(
         .bind(orders.iter().map(|order| size(order.slice)).collect::<Vec<i64>>())
         .bind(balances.iter().map(|balance| size(balance.granted)).collect::<Vec<i64>>())
         .bind(orders.iter().map(|order| order.is_tight).collect::<Vec<bool>>())
+        .bind(orders.iter().map(|order| order.is_final).collect::<Vec<bool>>())
         .bind(orders.iter().map(|order| order.recalls).collect::<Vec<bool>>())
         .execute(connection)
         .await?;
     Ok(balances)
 }
 
-/// Those that have changed since then and count still.
+/// Those that have changed since then and count still; not those of runs, which are only looked at when they go on.
 pub(super) async fn changed(
     connection: &mut PgConnection,
     epoch: Epoch,
@@ -167,7 +172,8 @@ pub(super) async fn changed(
         SELECT p.account, p.facet, p.name, p.unit, p.period, p.begins, p.ends, p.granted, \
                coalesce(s.amount, 0) AS slice \
         FROM purses p LEFT JOIN slices s ON s.purse = p.id AND s.epoch = $1 \
-        WHERE p.changed_at > to_timestamp($2::bigint / 1000000.0) AND (p.ends IS NULL OR p.ends > $3)";
+        WHERE p.changed_at > to_timestamp($2::bigint / 1000000.0) AND (p.ends IS NULL OR p.ends > $3) \
+          AND p.facet NOT IN ('episode', 'tool')";
     let rows =
         sqlx::query(statement).bind(epoch.0).bind(since_micros).bind(now.0).fetch_all(connection).await?;
     let mut purses = Vec::new();

@@ -6,9 +6,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::catalog::Prices;
-use crate::chat::ToolCounts;
 use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
-use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
+use crate::storage::calls;
+use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
 pub(super) async fn insert_dispatched(
     connection: &mut PgConnection,
@@ -21,10 +21,10 @@ pub(super) async fn insert_dispatched(
     let statement = sqlx::query(
         "INSERT INTO reservations \
          (epoch, id, account, model, end_user, tag, money, thinking, tool_calls, price_input, price_output, \
-          if_abandoned, admitted_at, expires_at) \
+          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost) \
          SELECT $1, * FROM UNNEST($2::bytea[], $3::text[], $4::text[], $5::text[], $6::text[], \
           $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::bigint[], \
-          $14::bigint[]) \
+          $14::bigint[], $15::text[], $16::text[], $17::bigint[]) \
          ON CONFLICT DO NOTHING",
     );
     let price = |side: fn(&Prices) -> Price| {
@@ -44,7 +44,10 @@ pub(super) async fn insert_dispatched(
         .bind(price(|prices| prices.output))
         .bind(column(rows, |row| row.if_abandoned.word()))
         .bind(column(rows, |row| row.admitted.0))
-        .bind(column(rows, |row| row.expires.0));
+        .bind(column(rows, |row| row.expires.0))
+        .bind(column(rows, |row| row.about.episode.as_ref().map(ToString::to_string)))
+        .bind(column(rows, |row| calls::written(&row.tools)))
+        .bind(column(rows, |row| size(row.tools_cost.0)));
     statement.execute(connection).await.map(drop)
 }
 
@@ -101,10 +104,12 @@ pub(super) async fn insert_resolved(
     let statement = sqlx::query(
         "INSERT INTO resolutions \
          (reservation, how, account, model, end_user, tag, admitted_at, resolved_at, money, thinking, tool_calls, \
-          overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, solution, other, outcome) \
+          overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, solution, other, outcome, \
+          episode, tools, tools_cost) \
          SELECT * FROM UNNEST($1::bytea[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], \
           $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], \
-          $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::text[]) \
+          $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::text[], \
+          $20::text[], $21::text[], $22::bigint[]) \
          ON CONFLICT DO NOTHING",
     );
     let statement = statement
@@ -126,7 +131,10 @@ pub(super) async fn insert_resolved(
         .bind(column(rows, |row| size(row.detail.overhead.0)))
         .bind(column(rows, |row| size(row.detail.solution.0)))
         .bind(column(rows, |row| size(row.detail.other.0)))
-        .bind(column(rows, |row| clean(&row.detail.outcome)));
+        .bind(column(rows, |row| clean(&row.detail.outcome)))
+        .bind(column(rows, |row| row.about.episode.as_ref().map(ToString::to_string)))
+        .bind(column(rows, |row| calls::written(&row.detail.tools)))
+        .bind(column(rows, |row| size(row.detail.tools_cost.0)));
     statement.execute(connection).await.map(drop)
 }
 
@@ -147,7 +155,7 @@ macro_rules! unresolved {
     ($of:literal) => {
         concat!("\
     SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
-           r.admitted_at, r.expires_at, \
+           r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost, \
            coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
                AS model, \
            (r.money + coalesce(e.money, 0))::bigint AS money, \
@@ -179,8 +187,8 @@ pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
         id: RequestId::from_bytes(id_bytes(row)?),
         account: AccountId::new(row.try_get::<&str, _>("account")?),
         about: about(row)?,
-        tools: ToolCounts { all: held.tool_calls, ..ToolCounts::default() },
-        tools_cost: Money::ZERO,
+        tools: calls::read(held.tool_calls, row.try_get("tools")?)?,
+        tools_cost: Money(count(row.try_get("tools_cost")?)),
         held,
         prices: input
             .zip(output)
@@ -194,7 +202,12 @@ pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
 
 fn about(row: &PgRow) -> Result<About, sqlx::Error> {
     let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
-    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, episode: None })
+    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, episode: episode(row)? })
+}
+
+fn episode(row: &PgRow) -> Result<Option<EpisodeId>, sqlx::Error> {
+    let name = row.try_get::<Option<&str>, _>("episode")?.map(str::parse).transpose();
+    name.map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }
 
 /// Columns of these names with that in front; nothing, where they are null.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::ledger::{Dispatched, Entry, Journal, JournalError, Seal, Spent, Usage, UsageQuery};
-use crate::units::Timestamp;
+use crate::ledger::{
+    AccountId, Dispatched, Entry, EpisodeUse, Journal, JournalError, Seal, Spent, Usage, UsageQuery,
+};
+use crate::units::{EpisodeId, Timestamp};
 
 use super::Sqlite;
 use super::rows::{
@@ -82,6 +84,18 @@ impl Journal for SqliteJournal {
     fn spent_from<'a>(&'a self, moments: &'a [Timestamp]) -> BoxFuture<'a, Result<Vec<Spent>, JournalError>> {
         async move {
             let read = sums::between(&mut *self.database.reader().await, moments).await;
+            read.map_err(|source| self.failed(source))
+        }
+        .boxed()
+    }
+
+    fn episode<'a>(
+        &'a self,
+        account: &'a AccountId,
+        episode: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<EpisodeUse, JournalError>> {
+        async move {
+            let read = sums::episode(&mut *self.database.reader().await, account, episode).await;
             read.map_err(|source| self.failed(source))
         }
         .boxed()

@@ -45,7 +45,8 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "idempotency", include_str!("../../../migrations/sqlite/0005_idempotency.sql")),
     (6, "priority", include_str!("../../../migrations/sqlite/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/sqlite/0007_history.sql")),
-    (9, "episodes", include_str!("../../../migrations/sqlite/0009_episodes.sql")),
+    (8, "episodes", include_str!("../../../migrations/sqlite/0008_episodes.sql")),
+    (9, "runs", include_str!("../../../migrations/sqlite/0009_runs.sql")),
 ];
 
 /// What a start reads.

@@ -6,9 +6,10 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 use crate::catalog::Prices;
 use crate::chat::ToolCounts;
 use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
-use crate::units::{Count, Money, Price, RequestId, Timestamp, Tokens};
+use crate::storage::calls;
+use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
-/// Rows in one statement: the database takes 32,766 values, and a resolution has 19.
+/// Rows in one statement: the database takes 32,766 values, and a resolution has 22.
 const ROWS_MAX: usize = 1024;
 
 type Statement = QueryBuilder<Sqlite>;
@@ -22,7 +23,7 @@ pub(super) fn insert_dispatched(rows: &[&Dispatched]) -> Statement {
     let mut statement = Statement::new(
         "INSERT INTO reservations \
          (id, account, model, end_user, tag, money, thinking, tool_calls, price_input, price_output, \
-          if_abandoned, admitted_at, expires_at) ",
+          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost) ",
     );
     statement.push_values(rows, |mut values, row| {
         values.push_bind(row.id.as_bytes().to_vec());
@@ -34,6 +35,7 @@ pub(super) fn insert_dispatched(rows: &[&Dispatched]) -> Statement {
         values.push_bind(row.if_abandoned.word());
         values.push_bind(row.admitted.0);
         values.push_bind(row.expires.0);
+        push_step(&mut values, &row.about, &row.tools, row.tools_cost);
     });
     statement.push(" ON CONFLICT DO NOTHING");
     statement
@@ -68,7 +70,8 @@ pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
     let mut statement = Statement::new(
         "INSERT INTO resolutions \
          (reservation, how, account, model, end_user, tag, admitted_at, resolved_at, money, thinking, tool_calls, \
-          overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, solution, other, outcome) ",
+          overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, solution, other, outcome, \
+          episode, tools, tools_cost) ",
     );
     statement.push_values(rows, |mut values, row| {
         values.push_bind(row.id.as_bytes().to_vec());
@@ -84,6 +87,7 @@ pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
         values.push_bind(whole(row.detail.solution.0));
         values.push_bind(whole(row.detail.other.0));
         values.push_bind(row.detail.outcome.to_string());
+        push_step(&mut values, &row.about, &row.detail.tools, row.detail.tools_cost);
     });
     statement.push(" ON CONFLICT DO NOTHING");
     statement
@@ -95,6 +99,12 @@ pub(super) fn push_about(values: &mut Values<'_, '_>, about: &About) {
     for name in [&about.model, &about.user, &about.tag] {
         values.push_bind(name.as_deref().map(str::to_owned));
     }
+}
+
+fn push_step(values: &mut Values<'_, '_>, about: &About, tools: &ToolCounts, tools_cost: Money) {
+    values.push_bind(about.episode.as_ref().map(ToString::to_string));
+    values.push_bind(calls::written(tools));
+    values.push_bind(whole(tools_cost.0));
 }
 
 fn push_amounts(values: &mut Values<'_, '_>, amounts: Amounts) {
@@ -110,7 +120,7 @@ pub(super) fn amounts_i64(amounts: Amounts) -> [i64; 3] {
 
 pub(super) const UNRESOLVED: &str = "\
     SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
-           r.admitted_at, r.expires_at, \
+           r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost, \
            coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
                AS model, \
            r.money + coalesce(sum(e.money), 0) AS money, \
@@ -132,8 +142,8 @@ pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
         id: RequestId::from_bytes(id_bytes(row)?),
         account: AccountId::new(row.try_get::<&str, _>("account")?),
         about: about(row)?,
-        tools: ToolCounts { all: held.tool_calls, ..ToolCounts::default() },
-        tools_cost: Money::ZERO,
+        tools: calls::read(held.tool_calls, row.try_get("tools")?)?,
+        tools_cost: Money(count(row.try_get("tools_cost")?)),
         held,
         prices: input.zip(output).map(prices),
         if_abandoned: IfAbandoned::of_word(row.try_get("if_abandoned")?),
@@ -145,7 +155,7 @@ pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
 
 pub(super) fn about(row: &SqliteRow) -> Result<About, sqlx::Error> {
     let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
-    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, episode: None })
+    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, episode: episode(row)? })
 }
 
 pub(super) fn amounts(row: &SqliteRow) -> Result<Amounts, sqlx::Error> {
@@ -168,6 +178,11 @@ fn metered(row: &SqliteRow) -> Result<Option<Amounts>, sqlx::Error> {
         tool_calls: Count(count(tool_calls)),
         requests: Count::ZERO,
     }))
+}
+
+fn episode(row: &SqliteRow) -> Result<Option<EpisodeId>, sqlx::Error> {
+    let name = row.try_get::<Option<&str>, _>("episode")?.map(str::parse).transpose();
+    name.map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }
 
 fn id_bytes(row: &SqliteRow) -> Result<[u8; 16], sqlx::Error> {

@@ -14,7 +14,7 @@ const NEVER: [(&str, &str); 8] = [
     (
         "the reservation ? has a negative amount",
         "SELECT lower(hex(id)) FROM reservations \
-         WHERE min(money, thinking, tool_calls, coalesce(price_input, 0), coalesce(price_output, 0)) < 0",
+         WHERE min(money, thinking, tool_calls, coalesce(price_input, 0), coalesce(price_output, 0), tools_cost) < 0",
     ),
     (
         "an extension of ? has a negative amount",
@@ -28,7 +28,7 @@ const NEVER: [(&str, &str); 8] = [
         "the resolution of ? has a negative amount",
         "SELECT lower(hex(reservation)) FROM resolutions \
          WHERE min(money, thinking, tool_calls, overrun_money, overrun_thinking, overrun_tool_calls, \
-                   prompt, overhead, solution, other) < 0",
+                   prompt, overhead, solution, other, tools_cost) < 0",
     ),
     (
         "? is resolved more than once",

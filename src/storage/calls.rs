@@ -1,0 +1,39 @@
+//! Tool calls by tool, as texts of both databases: `{"search":3}`.
+
+use crate::chat::ToolCounts;
+use crate::units::Count;
+
+/// Nothing, where none is told apart. PostgreSQL knows no zeros in texts, and a name that has one must not stop entries.
+pub(super) fn written(tools: &ToolCounts) -> Option<String> {
+    if tools.each.is_empty() {
+        return None;
+    }
+    let each = tools.each.iter();
+    let each = each.map(|(tool, count)| (tool.replace('\0', "\u{FFFD}"), (count.0).into()));
+    Some(serde_json::Value::Object(each.collect()).to_string())
+}
+
+/// So many altogether, and those of that text.
+pub(super) fn read(all: Count, text: Option<&str>) -> Result<ToolCounts, sqlx::Error> {
+    let each = text.map(serde_json::from_str).transpose();
+    let each = each.map_err(|error| sqlx::Error::Decode(Box::new(error)))?.unwrap_or_default();
+    Ok(ToolCounts { all, each })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut tools = ToolCounts::default();
+        assert_eq!(written(&tools), None);
+        tools.add(&"search".into(), Count(3));
+        tools.add(&"\"\n\u{1F600}".into(), Count(u64::MAX));
+        assert_eq!(read(tools.all, written(&tools).as_deref()).unwrap(), tools);
+        read(tools.all, Some("{\"search\":-1}")).unwrap_err();
+        let mut tools = ToolCounts::default();
+        tools.add(&"a\0b".into(), Count(1));
+        assert_eq!(written(&tools).as_deref(), Some("{\"a\u{FFFD}b\":1}"));
+    }
+}
