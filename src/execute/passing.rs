@@ -72,10 +72,7 @@ impl Passing {
     /// The answer as its reader has it.
     pub fn message(&self) -> Message {
         let calls = self.reply.calls.iter().map(|(_, call)| call.clone());
-        Message {
-            tool_calls: calls.collect(),
-            ..Message::text(Role::Assistant, self.reply.text.clone())
-        }
+        Message { tool_calls: calls.collect(), ..Message::text(Role::Assistant, self.reply.text.clone()) }
     }
 }
 

@@ -9,8 +9,8 @@ use crate::idempotency::Ticket;
 use crate::ledger::{Reservation, SettlementDetail};
 use crate::units::{Money, Tokens};
 
-use super::handle::Parts;
 use super::flying::depart;
+use super::handle::Parts;
 use super::{Refusal, Settings};
 
 /// A reservation and what has become of it.

@@ -15,11 +15,11 @@ use crate::idempotency::Ticket;
 use crate::ledger::{Line, Reservation};
 use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
-use super::handle::{EXPIRY_MARGIN, Parts};
 use super::attempts::Attempts;
 use super::books::Books;
 use super::demotions::Demotions;
 use super::episodes::Stepping;
+use super::handle::{EXPIRY_MARGIN, Parts};
 use super::landing::Landing;
 use super::learning::{self, Grounds};
 use super::observe::{self};

@@ -206,7 +206,8 @@ impl Problem {
 
     /// 404 for a run that there is not, that was too long ago, or that is somebody else's: it says the same of all.
     pub(super) fn unknown_episode() -> Problem {
-        Problem::not_found("there is no such run of this key, or it was too long ago").code("episode_not_found")
+        Problem::not_found("there is no such run of this key, or it was too long ago")
+            .code("episode_not_found")
     }
 
     /// 503 where the store of runs does not answer.

@@ -20,8 +20,8 @@ use crate::units::RequestId;
 
 use super::error::Problem;
 use super::{
-    Settings, anthropic, auth, bodies, chat, embeddings, feedback, headers, messages, pages, plan, requests,
-    usage,
+    Settings, anthropic, auth, bodies, chat, embeddings, episodes, feedback, headers, messages, pages, plan,
+    requests, usage,
 };
 
 /// What the handlers ask.

@@ -67,7 +67,19 @@ impl Metrics {
         let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
         let (learning, votes, rollout) = (Learned::new(&make)?, Votes::new(&make)?, Rollout::new(&make)?);
         let (tools, agents) = (ToolCalls::new(&make)?, Agents::new(&make)?);
-        Ok(Metrics { requests, thinking, money, backends, ledger, learning, votes, tools, agents, rollout, registry })
+        Ok(Metrics {
+            requests,
+            thinking,
+            money,
+            backends,
+            ledger,
+            learning,
+            votes,
+            tools,
+            agents,
+            rollout,
+            registry,
+        })
     }
 
     /// All series in Prometheus' text format 0.0.4.

@@ -52,21 +52,17 @@ impl Gateway {
         if let Some(why) = on.no_vote.map(str::to_owned).into_iter().chain(step.why.clone()).reduce(joined) {
             plan.why = joined(plan.why, why);
         }
-        let asked = Step {
-            limits: outlook.limits.clone(),
-            tools: step.tools.clone(),
-            tools_cost: step.tools_cost,
-        };
+        let asked =
+            Step { limits: outlook.limits.clone(), tools: step.tools.clone(), tools_cost: step.tools_cost };
         let claim = self.claim(tenant, id, &on, &plan, (about, Some(asked)));
         match self.parts.ledger.obtain(claim).await {
             Ok(reservation) => {
                 let watched = outlook.watched(self, standing);
                 let money_max =
                     money_left(&limits, standing).map(|left| left.saturating_sub(step.tools_cost));
-                let run = outlook.run.clone();
-                let stepping =
-                    Stepping::new(self.parts.agents.clone(), run, outlook.limits.clone(), step, watched);
-                let stepping = Some(Stepping { money_max, ..stepping });
+                let limits = outlook.limits.clone();
+                let (agents, run) = (self.parts.agents.clone(), outlook.run.clone());
+                let stepping = Some(Stepping { agents, run, limits, step, watched, money_max });
                 Tried::Departed(Box::new(Departure { considered: on, plan, reservation, stepping }))
             }
             Err(Refused::Shortfall(shortfall)) if shortfall.limit.holder == Holder::Episode => Tried::Again,
@@ -113,7 +109,8 @@ impl Gateway {
             plan::Refusal::RequestCost { .. } => true,
             _ => false,
         };
-        let is_run_s = matches!(&refusal, plan::Refusal::DoesNotFit { limit, .. } if limit.holder == Holder::Episode);
+        let is_run_s =
+            matches!(&refusal, plan::Refusal::DoesNotFit { limit, .. } if limit.holder == Holder::Episode);
         let may_call = !step.is_final && (is_run_s || step.tools_cost > Money::ZERO);
         if is_money && may_call {
             return Tried::Answer;

@@ -5,7 +5,7 @@ use crate::agent::{Chain, Episode, EpisodesError, History, LastStep, Link};
 use crate::chat::{EpisodeLimits, Request};
 use crate::gateway::{Gateway, Refusal};
 use crate::tenant::Tenant;
-use crate::units::{AccountId, Count, EpisodeId, RequestId, Timestamp};
+use crate::units::{AccountId, EpisodeId, RequestId, Timestamp};
 
 use super::Agents;
 use super::agents::STORE_PATIENCE;
@@ -30,8 +30,6 @@ pub(in crate::gateway) struct Joined {
     pub(super) chain: Chain,
     pub(super) history: History,
     pub(super) last: Option<LastStep>,
-    /// How many steps were answered before.
-    pub(super) steps: Count,
     /// When it was last heard of.
     pub(super) used: Timestamp,
 }
@@ -78,8 +76,8 @@ impl Gateway {
 
 impl Joined {
     fn of(found: Found, is_named: bool, chain: Chain, history: History) -> Joined {
-        let Found { episode: Episode { id, limits, last, steps, used }, is_first, from } = found;
-        Joined { id, limits, is_named, is_first, from, chain, history, last, steps, used }
+        let Found { episode: Episode { id, limits, last, used, .. }, is_first, from } = found;
+        Joined { id, limits, is_named, is_first, from, chain, history, last, used }
     }
 }
 

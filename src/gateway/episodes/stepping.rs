@@ -18,7 +18,7 @@ pub(in crate::gateway) struct Stepping {
     pub(super) limits: EpisodeLimits,
     pub(in crate::gateway) step: agent::Step,
     /// The step by rules that are only watched.
-    watched: Option<agent::Step>,
+    pub(super) watched: Option<agent::Step>,
     /// What it may spend, attempts after the first included, besides its tool calls: what its run keeps for an answer is not
     /// in it.
     pub(in crate::gateway) money_max: Option<Money>,
@@ -34,16 +34,6 @@ pub(in crate::gateway) struct Passed {
 }
 
 impl Stepping {
-    pub(super) fn new(
-        agents: Agents,
-        run: Joined,
-        limits: EpisodeLimits,
-        step: agent::Step,
-        watched: Option<agent::Step>,
-    ) -> Stepping {
-        Stepping { agents, run, limits, step, watched, money_max: None }
-    }
-
     /// Holds one choice to what was set aside for it.
     pub(in crate::gateway) fn passing(&self) -> Passing {
         let trim = |step| Trim::new(step, self.agents.inner.tools.clone());

@@ -46,7 +46,10 @@ impl Inner {
         match in_time(self.store.courses(COURSES_MAX)).await {
             Ok(courses) => self.turns.store(Arc::new(learned(courses))),
             Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "how long runs took cannot be read");
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "how long runs took cannot be read"
+                );
             }
         }
     }

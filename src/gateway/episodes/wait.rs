@@ -53,7 +53,6 @@ impl Waiting {
             gateway.parts.metrics.agents.waits.inc();
         }
     }
-
 }
 
 /// What is told where waiting was in vain.

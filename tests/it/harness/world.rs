@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use axum::Router;
 use serde_json::Value;
+use stint::agent::{self, Episodes, MemoryEpisodes};
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::Scripted;
 use stint::catalog::{self, Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
 use stint::config;
-use stint::gateway::{Gateway, LearnSettings, Learning, Parts};
+use stint::gateway::{Agents, Gateway, LearnSettings, Learning, Parts};
 use stint::history::Stories;
 use stint::http::{self, Server, Service};
 use stint::idempotency::{self, Idempotency, MemoryAnswers};
-use stint::ledger::{AccountId, Journal, Ledger, MemoryJournal, Totals};
+use stint::ledger::{AccountId, Bank, Journal, Ledger, MemoryJournal, Totals};
 use stint::metrics::Metrics;
+use stint::storage::Database;
 use stint::tasks::Tasks;
 use stint::tenant::{Keys, Tenant, TenantLimit, Terms, hash_key};
 use stint::units::{Amount, Chance, Money, Price, Timestamp, Tokens, Window};
@@ -100,6 +102,41 @@ impl Served {
 /// Where stories are kept, and how is learned from them.
 type Learns = (Arc<dyn Stories>, LearnSettings);
 
+/// Where the accounts and the runs of agents are.
+pub(crate) struct Stored {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) bank: Option<Arc<dyn Bank>>,
+    pub(crate) episodes: Arc<dyn Episodes>,
+    /// How runs are held.
+    pub(crate) agents: agent::Settings,
+}
+
+impl Stored {
+    /// In that journal, and nothing else that lasts.
+    pub(crate) fn alone(journal: Arc<dyn Journal>) -> Stored {
+        let episodes = Arc::new(MemoryEpisodes::default());
+        Stored { journal, bank: None, episodes, agents: agent::Settings::default() }
+    }
+
+    /// All in one database.
+    pub(crate) fn of(database: &Database) -> Stored {
+        let (journal, bank, episodes) = (database.journal(), database.bank(), database.episodes());
+        Stored { journal, bank, episodes, agents: agent::Settings::default() }
+    }
+
+    async fn ledger(&self, tasks: &Tasks, observer: Arc<Quiet>, terms: &[Terms]) -> Ledger {
+        let settings = Default::default();
+        match &self.bank {
+            Some(bank) => Ledger::share(tasks, bank.clone(), observer, settings, terms).await,
+            None => {
+                let journal = self.journal.clone();
+                Ledger::open(tasks, journal, observer, settings, terms, Timestamp::now()).await
+            }
+        }
+        .unwrap()
+    }
+}
+
 /// The gateway and what stands around it.
 pub(crate) struct World {
     pub(crate) base: String,
@@ -148,13 +185,14 @@ impl World {
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let served = models.into_iter().map(|(model, backend)| Served::by(model, vec![backend])).collect();
-        World::of(journal, served, callers, remembered, (vec![auto()], None), adjust).await
+        let stored = Stored::alone(journal);
+        World::of(stored, served, callers, remembered, (vec![auto()], None), adjust).await
     }
 
     /// Models with their targets, and nothing else out of the ordinary.
     pub(crate) async fn fleets(served: Vec<Served>, callers: Vec<Caller>) -> World {
-        let journal = Arc::new(MemoryJournal::default());
-        World::of(journal, served, callers, idempotency::Settings::default(), (vec![auto()], None), |_| ())
+        let stored = Stored::alone(Arc::new(MemoryJournal::default()));
+        World::of(stored, served, callers, idempotency::Settings::default(), (vec![auto()], None), |_| ())
             .await
     }
 
@@ -167,9 +205,10 @@ impl World {
         settings: LearnSettings,
     ) -> World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
-        let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
+        let remembered = idempotency::Settings::default();
+        let stored = Stored::alone(Arc::new(MemoryJournal::default()));
         let routes = (vec![route], Some((stories, settings)));
-        World::of(journal, served, callers, remembered, routes, |_| ()).await
+        World::of(stored, served, callers, remembered, routes, |_| ()).await
     }
 
     /// Models, and routes among them; `auto` must be one.
@@ -179,12 +218,24 @@ impl World {
         routes: Vec<Route>,
     ) -> World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
-        let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
-        World::of(journal, served, callers, remembered, (routes, None), |_| ()).await
+        let remembered = idempotency::Settings::default();
+        let stored = Stored::alone(Arc::new(MemoryJournal::default()));
+        World::of(stored, served, callers, remembered, (routes, None), |_| ()).await
+    }
+
+    /// Models that serve agents, with all of it in one database.
+    pub(crate) async fn agents(
+        served: Vec<Served>,
+        callers: Vec<Caller>,
+        routes: Vec<Route>,
+        stored: Stored,
+    ) -> World {
+        let remembered = idempotency::Settings::default();
+        World::of(stored, served, callers, remembered, (routes, None), |_| ()).await
     }
 
     async fn of(
-        journal: Arc<dyn Journal>,
+        stored: Stored,
         served: Vec<Served>,
         callers: Vec<Caller>,
         remembered: idempotency::Settings,
@@ -200,9 +251,8 @@ impl World {
         }
         let keys = Keys::new(callers.into_iter().map(|caller| caller.tenant).collect()).unwrap();
         let observer = Arc::new(Quiet);
-        let ledger = Ledger::open(&tasks, journal, observer, Default::default(), &terms, Timestamp::now())
-            .await
-            .unwrap();
+        let ledger = stored.ledger(&tasks, observer, &terms).await;
+        let agents = Agents::open(&tasks, stored.episodes, metrics.clone(), stored.agents);
         let learning = match learns {
             Some((stories, settings)) => Learning::open(&tasks, stories, metrics.clone(), settings).await,
             None => Learning::off(),
@@ -216,6 +266,7 @@ impl World {
             fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
             learning,
+            agents,
         });
         let answers = Arc::new(MemoryAnswers::default());
         let idempotency =
