@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn caps_are_the_median_and_the_upper_quartile() {
-        let turns = learned((0..400).map(|at| (1 + (at * 7) % 20, true)));
-        assert_eq!(cap(&turns), Some((10, 15)));
+        let turns = learned((0..420).map(|at| (1 + (at * 8) % 21, true)));
+        assert_eq!(cap(&turns), Some((11, 16)));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Budgets in, in every dialect that callers already speak; where several speak, the least wins.
 
+mod members;
+mod run;
+
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use axum::http::HeaderMap;
 use serde_json::Value;
@@ -9,7 +11,10 @@ use serde_json::Value;
 use crate::chat::{Budget, Depth};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
-use crate::units::{Effort, Money, Preference, Tokens};
+use crate::http::strict;
+use crate::units::{Count, Effort, EpisodeId, Preference, Tokens};
+
+pub(super) use run::{named, of_metadata};
 
 /// The effort words and what they mean.
 pub(crate) type Efforts = BTreeMap<String, Effort>;
@@ -34,6 +39,12 @@ pub(super) struct Dialects<'a> {
     pub(super) thoughts: bool,
 }
 
+/// A header that is an object.
+fn object(name: &str, text: &str) -> Result<Value, Problem> {
+    let wrong = |_| Problem::invalid(Some(name), "must be a JSON object, each key once");
+    strict::object(text.as_bytes()).map(Value::Object).map_err(wrong)
+}
+
 fn least<T: PartialOrd>(said: &mut Option<T>, now: Option<T>) {
     if let Some(now) = now
         && said.as_ref().is_none_or(|said| now < *said)
@@ -55,6 +66,7 @@ impl<'a> Dialects<'a> {
     pub(super) fn body(&mut self, fields: &mut Fields) -> Result<(), Problem> {
         self.word("reasoning_effort", fields.text("reasoning_effort")?)?;
         self.thinking(fields.whole("thinking_token_budget")?);
+        self.calls(fields)?;
         self.total(fields, "max_completion_tokens")?;
         self.total(fields, "max_tokens")?;
         if let Some(reasoning) = fields.fields("reasoning")? {
@@ -79,6 +91,7 @@ impl<'a> Dialects<'a> {
             return Err(Problem::invalid(Some("max_tokens"), "is missing; it holds thought and answer")
                 .code(super::fields::MISSING));
         }
+        self.calls(fields)?;
         // Whoever does not ask for thinking does not look for thoughts; how much is thought is still the plan's.
         self.thoughts = false;
         if let Some(thinking) = fields.fields("thinking")? {
@@ -91,7 +104,7 @@ impl<'a> Dialects<'a> {
         }
     }
 
-    /// `X-Budget-Thinking-Tokens: 200` and its like, for clients without an extra body.
+    /// `X-Budget-Thinking-Tokens: 200` and its like, for clients without an extra body; and `X-Episode-Id`.
     pub(super) fn headers(&mut self, headers: &HeaderMap) -> Result<(), Problem> {
         let mut members = serde_json::Map::new();
         for (name, value) in headers {
@@ -101,13 +114,35 @@ impl<'a> Dialects<'a> {
             let member = member.replace('-', "_");
             let value = match member.as_str() {
                 "cost_usd" => Value::from(text),
+                // A name may look like a number; only the object with limits is JSON.
+                "episode" if !text.starts_with('{') => Value::from(text),
+                _ if text.starts_with('{') => object(name.as_str(), text)?,
                 _ => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)),
             };
             if members.insert(member, value).is_some() {
                 return Err(Problem::invalid(Some(name.as_str()), "is there twice; send it once"));
             }
         }
-        self.extension(Fields::of("budget", Value::Object(members))?)
+        self.extension(Fields::of("budget", Value::Object(members))?)?;
+        self.run(run::of_header(headers)?);
+        Ok(())
+    }
+
+    /// The most tool calls of one answer (`max_tool_calls`).
+    pub(super) fn calls(&mut self, fields: &mut Fields) -> Result<(), Problem> {
+        least(&mut self.budget.calls, fields.whole("max_tool_calls")?.map(Count));
+        Ok(())
+    }
+
+    /// What is said of the whole run. The first name holds, and every limit.
+    fn run(&mut self, said: run::Said) {
+        self.budget.episode = self.budget.episode.take().or(said.episode);
+        self.budget.run.lower(&said.limits);
+    }
+
+    /// The run's name where only the request's metadata have it.
+    pub(super) fn episode(&mut self, name: Option<EpisodeId>) {
+        self.run(run::Said { episode: name, ..run::Said::default() });
     }
 
     /// `auto:low` or `reasoner:t=200`; gives back the name without it.
@@ -196,54 +231,16 @@ impl<'a> Dialects<'a> {
     /// Our own extension object.
     fn extension(&mut self, mut fields: Fields) -> Result<(), Problem> {
         self.thinking(fields.whole("thinking_tokens")?);
-        least(&mut self.budget.solution, solution(&mut fields)?);
-        least(&mut self.budget.cost, cost(&mut fields)?);
-        least(&mut self.budget.deadline, deadline(&mut fields)?);
+        least(&mut self.budget.solution, members::solution(&mut fields)?);
+        least(&mut self.budget.cost, members::cost(&mut fields)?);
+        least(&mut self.budget.deadline, members::deadline(&mut fields)?);
         let effort = fields.number("effort", 0.0, Effort::MAX)?;
         if let Some(effort) = effort.and_then(|number| Effort::try_from(number).ok()) {
             self.depth(Depth { effort, word: None });
         }
         let preference = fields.number("preference", 0.0, 1.0)?;
         least(&mut self.budget.preference, preference.and_then(|number| Preference::try_from(number).ok()));
-        for later in ["tool_calls", "turns", "episode"] {
-            if fields.take(later).is_some() {
-                let name = fields.name(later);
-                return Err(Problem::invalid(
-                    Some(&name),
-                    "is not enforced yet, so it is refused rather than ignored",
-                ));
-            }
-        }
+        self.run(run::read(&mut fields)?);
         fields.end()
     }
-}
-
-fn solution(fields: &mut Fields) -> Result<Option<Tokens>, Problem> {
-    match fields.whole("solution_tokens")? {
-        Some(0) => Err(Problem::invalid(Some(&fields.name("solution_tokens")), "must be at least 1")),
-        tokens => Ok(tokens.map(Tokens)),
-    }
-}
-
-fn deadline(fields: &mut Fields) -> Result<Option<Duration>, Problem> {
-    match fields.whole("deadline_ms")? {
-        Some(0) => Err(Problem::invalid(Some(&fields.name("deadline_ms")), "must be at least 1")),
-        ms => Ok(ms.map(Duration::from_millis)),
-    }
-}
-
-/// Decimal text, which is exact; a JSON number counts as the shortest decimal that reads back as the same float.
-fn cost(fields: &mut Fields) -> Result<Option<Money>, Problem> {
-    let name = fields.name("cost_usd");
-    let text = match fields.take("cost_usd") {
-        None => return Ok(None),
-        Some(Value::String(text)) => text,
-        Some(Value::Number(number)) => match number.as_f64() {
-            // JSON prints small floats with an exponent, Rust never does.
-            Some(float) if number.is_f64() => float.to_string(),
-            _ => number.to_string(),
-        },
-        Some(_) => return Err(Problem::invalid(Some(&name), "must be dollars as text, like \"0.02\"")),
-    };
-    text.parse().map(Some).map_err(|error| Problem::invalid(Some(&name), format!("is {error}")))
 }

@@ -44,6 +44,11 @@ impl Fields {
         self.wrong(key, must).code(MISSING)
     }
 
+    /// The names of the members that are still there, where these are the caller's own.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.members.keys().cloned().collect()
+    }
+
     /// The member, unless absent or null.
     pub(super) fn take(&mut self, key: &str) -> Option<Value> {
         self.members.shift_remove(key).filter(|value| !value.is_null())

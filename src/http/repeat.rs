@@ -103,7 +103,8 @@ fn key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
 fn fingerprint(scope: &Scope, headers: &HeaderMap, asked: Asked<'_>) -> Result<Fingerprint, Problem> {
     let mut body = Value::Object(strict::object(asked.body)?);
     body.sort_all_objects();
-    let budget = headers.iter().filter(|(name, _)| name.as_str().starts_with("x-budget-"));
+    let tells = |name: &str| name.starts_with("x-budget-") || name == "x-episode-id";
+    let budget = headers.iter().filter(|(name, _)| tells(name.as_str()));
     let mut budget: Vec<_> = budget.map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     budget.sort_unstable();
     let said = [asked.of.as_bytes(), scope.account.as_str().as_bytes(), scope.key.as_bytes()];
@@ -230,6 +231,7 @@ mod tests {
         let others = [
             of(body, &[]),
             of(body, &[("x-budget-effort", "2")]),
+            of(body, &[budget, ("x-episode-id", "task-42")]),
             of(r#"{"model":"m","budget":{"effort":2,"cost_usd":"1"}}"#, &[budget]),
             of(r#"{"model":"m","budget":{"effort":1.0,"cost_usd":"1"}}"#, &[budget]),
         ];

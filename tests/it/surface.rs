@@ -96,7 +96,9 @@ async fn bad_input_is_named() {
     let table: &[(Value, u16, &str, &str)] = &[
         (json!({ "budget": { "thinking_tokens": -1 } }), 400, "budget.thinking_tokens", "whole number"),
         (json!({ "budget": { "thinking": 1 } }), 400, "budget.thinking", "not known"),
-        (json!({ "budget": { "tool_calls": { "*": 3 } } }), 400, "budget.tool_calls", "not enforced yet"),
+        (json!({ "budget": { "tool_calls": { "*": -3 } } }), 400, "budget.tool_calls.*", "whole number"),
+        (json!({ "budget": { "turns": 0 } }), 400, "budget.turns", "at least 1"),
+        (json!({ "budget": { "episode": "" } }), 400, "budget.episode", "is empty"),
         (json!({ "budget": { "cost_usd": "1e3" } }), 400, "budget.cost_usd", "decimal"),
         (json!({ "budget": { "deadline_ms": 0 } }), 400, "budget.deadline_ms", "at least 1"),
         (json!({ "budget": { "effort": 11 } }), 400, "budget.effort", "from 0 to 10"),

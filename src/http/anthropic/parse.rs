@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::chat::{Request, Sampling, Tool};
-use crate::http::budget::Dialects;
+use crate::http::budget::{self, Dialects};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
+use crate::units::EpisodeId;
 
 use super::conversation;
 
@@ -20,7 +21,9 @@ pub(super) fn request(
     let response_format = output(fields, dialects)?;
     let (tool_choice, one_by_one) = tool_choice(fields)?;
     let mut extra = Map::new();
-    if let Some(user) = user(fields)? {
+    let (user, episode) = metadata(fields)?;
+    dialects.episode(episode);
+    if let Some(user) = user {
         extra.insert("user".into(), user.into());
     }
     if one_by_one {
@@ -106,11 +109,14 @@ fn schema(mut format: Fields) -> Result<Value, Problem> {
     Ok(json!({ "type": "json_schema", "json_schema": named }))
 }
 
-fn user(fields: &mut Fields) -> Result<Option<String>, Problem> {
-    let Some(mut metadata) = fields.fields("metadata")? else { return Ok(None) };
+/// Whom the request is for, and the run that it belongs to.
+fn metadata(fields: &mut Fields) -> Result<(Option<String>, Option<EpisodeId>), Problem> {
+    let Some(mut metadata) = fields.fields("metadata")? else { return Ok((None, None)) };
     let user = metadata.text("user_id")?;
+    let name = metadata.name("episode_id");
+    let episode = metadata.text("episode_id")?.map(|episode| budget::named(&name, &episode)).transpose()?;
     metadata.end()?;
-    Ok(user)
+    Ok((user, episode))
 }
 
 fn tools(fields: &mut Fields) -> Result<Vec<Tool>, Problem> {

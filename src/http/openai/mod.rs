@@ -9,7 +9,7 @@ use axum::http::HeaderMap;
 
 use crate::chat::Request;
 
-use super::budget::{Dialects, Efforts};
+use super::budget::{self, Dialects, Efforts};
 use super::error::Problem;
 use super::fields::Fields;
 use super::strict;
@@ -37,6 +37,7 @@ pub(super) fn read(
     dialects.headers(headers)?;
     let (mut request, mut wanted) = parse::request(&mut fields, model)?;
     wanted.thoughts = dialects.thoughts;
+    dialects.episode(budget::of_metadata(&request.extra)?);
     request.budget = dialects.finish();
     fields.end()?;
     Ok((request, wanted))

@@ -30,11 +30,18 @@ pub(in crate::http) fn read_text(body: &[u8], headers: &HeaderMap) -> Result<(Re
     best_of(&mut fields, choices)?;
     // The least wins, as everywhere.
     let solution = fields.whole("max_tokens")?.map(Tokens).into_iter().chain(stated.solution).min();
+    let extra = parse::extra(&mut fields)?;
+    let named = budget::of_metadata(&extra)?;
     let request = Request {
         sampling: parse::sampling(&mut fields)?,
         choices,
-        extra: parse::extra(&mut fields)?,
-        budget: Budget { thinking: Some(Tokens::ZERO), solution: Some(solution.unwrap_or(TOKENS)), ..stated },
+        extra,
+        budget: Budget {
+            thinking: Some(Tokens::ZERO),
+            solution: Some(solution.unwrap_or(TOKENS)),
+            episode: stated.episode.or(named),
+            ..stated
+        },
         streams: stream,
         ..Request::text(model, text)
     };

@@ -114,11 +114,12 @@ impl Dialect {
         Dialect { omits: words(&XAI_OMITS), ..Dialect::default() }
     }
 
-    /// Ollama, by its OpenAI route: thoughts show, and no budget holds them.
+    /// Ollama, by its OpenAI route: thoughts show, no budget holds them, and a choice among tools is ignored.
     pub fn ollama() -> Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,
             switch: Switch::Effort { on: None, off: "none".into() },
+            omits: words(&["tool_choice"]),
             ..Dialect::default()
         }
     }

@@ -144,6 +144,11 @@ fn body(settings: &Settings, call: &Call, ask: Ask<'_>) -> Result<Value, Failure
     if thinks {
         unsent(&dialect.omits_thinking, &mut body);
     }
+    // Where that no tool may be called cannot be said, none is told of.
+    let withheld = call.request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
+    if withheld && !body.contains_key("tool_choice") {
+        body.remove("tools");
+    }
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), ask.messages.into());
     body.insert("stream".to_owned(), json!(true));

@@ -1,0 +1,45 @@
+//! Single members of the extension object.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::http::error::Problem;
+use crate::http::fields::Fields;
+use crate::units::{Count, Money, Tokens};
+
+/// Turns of a run; a run without any could not begin.
+pub(super) fn turns(fields: &mut Fields) -> Result<Option<Count>, Problem> {
+    at_least_one(fields, "turns").map(|turns| turns.map(Count))
+}
+
+pub(super) fn solution(fields: &mut Fields) -> Result<Option<Tokens>, Problem> {
+    at_least_one(fields, "solution_tokens").map(|tokens| tokens.map(Tokens))
+}
+
+pub(super) fn deadline(fields: &mut Fields) -> Result<Option<Duration>, Problem> {
+    at_least_one(fields, "deadline_ms").map(|ms| ms.map(Duration::from_millis))
+}
+
+fn at_least_one(fields: &mut Fields, key: &str) -> Result<Option<u64>, Problem> {
+    match fields.whole(key)? {
+        Some(0) => Err(Problem::invalid(Some(&fields.name(key)), "must be at least 1")),
+        number => Ok(number),
+    }
+}
+
+/// Decimal text, which is exact; a JSON number counts as the shortest decimal that reads back as the same float.
+pub(super) fn cost(fields: &mut Fields) -> Result<Option<Money>, Problem> {
+    let name = fields.name("cost_usd");
+    let text = match fields.take("cost_usd") {
+        None => return Ok(None),
+        Some(Value::String(text)) => text,
+        Some(Value::Number(number)) => match number.as_f64() {
+            // JSON prints small floats with an exponent, Rust never does.
+            Some(float) if number.is_f64() => float.to_string(),
+            _ => number.to_string(),
+        },
+        Some(_) => return Err(Problem::invalid(Some(&name), "must be dollars as text, like \"0.02\"")),
+    };
+    text.parse().map(Some).map_err(|error| Problem::invalid(Some(&name), format!("is {error}")))
+}

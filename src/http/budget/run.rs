@@ -1,0 +1,216 @@
+//! What is said of the whole run that a request belongs to: its name, and what it may take.
+
+use axum::http::HeaderMap;
+use serde_json::{Map, Value};
+
+use crate::chat::{EpisodeLimits, ToolLimits};
+use crate::http::error::Problem;
+use crate::http::fields::Fields;
+use crate::units::{Count, EpisodeId, Tokens};
+
+use super::members;
+
+/// The most tools that one request may limit by name: each is kept with the run.
+const TOOLS_MAX: usize = 64;
+
+/// The longest name of a tool, in bytes.
+const NAME_MAX: usize = 128;
+
+/// What is said of a run.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) episode: Option<EpisodeId>,
+    pub(super) limits: EpisodeLimits,
+}
+
+/// `episode`, `turns` and `tool_calls` of the extension object.
+pub(super) fn read(fields: &mut Fields) -> Result<Said, Problem> {
+    let mut said = episode(fields)?;
+    let (turns, tools) = (members::turns(fields)?, tool_calls(fields)?);
+    said.limits.lower(&EpisodeLimits { turns, tools, ..EpisodeLimits::default() });
+    Ok(said)
+}
+
+/// `X-Episode-Id`, which other gateways know too.
+pub(super) fn of_header(headers: &HeaderMap) -> Result<Said, Problem> {
+    let mut names = headers.get_all("x-episode-id").iter();
+    let Some(name) = names.next() else { return Ok(Said::default()) };
+    let wrong = |what: &str| Problem::invalid(Some("x-episode-id"), what);
+    if names.next().is_some() {
+        return Err(wrong("is there twice; send it once"));
+    }
+    let name = name.to_str().map_err(|_| wrong("must be plain text"))?;
+    Ok(Said { episode: Some(named("x-episode-id", name)?), ..Said::default() })
+}
+
+/// `metadata.episode_id`, for clients that can set nothing else.
+pub(in crate::http) fn of_metadata(extra: &Map<String, Value>) -> Result<Option<EpisodeId>, Problem> {
+    match extra.get("metadata").and_then(|metadata| metadata.get("episode_id")) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(name)) => named("metadata.episode_id", name).map(Some),
+        Some(_) => Err(Problem::invalid(Some("metadata.episode_id"), "must be a string")),
+    }
+}
+
+/// A run's name.
+pub(in crate::http) fn named(member: &str, name: &str) -> Result<EpisodeId, Problem> {
+    name.parse().map_err(|error| Problem::invalid(Some(member), format!("is {error}")))
+}
+
+/// A name, or an object with a name and totals.
+fn episode(fields: &mut Fields) -> Result<Said, Problem> {
+    let member = fields.name("episode");
+    match fields.take("episode") {
+        None => Ok(Said::default()),
+        Some(Value::String(name)) => Ok(Said { episode: Some(named(&member, &name)?), ..Said::default() }),
+        Some(object @ Value::Object(_)) => totals(Fields::of(&member, object)?),
+        Some(_) => {
+            let must = "must be a name, or an object of id, cost_usd, thinking_tokens, turns and tool_calls";
+            Err(Problem::invalid(Some(&member), must))
+        }
+    }
+}
+
+fn totals(mut fields: Fields) -> Result<Said, Problem> {
+    let member = fields.name("id");
+    let said = Said {
+        episode: fields.text("id")?.map(|name| named(&member, &name)).transpose()?,
+        limits: EpisodeLimits {
+            cost: members::cost(&mut fields)?,
+            thinking: fields.whole("thinking_tokens")?.map(Tokens),
+            turns: members::turns(&mut fields)?,
+            tools: tool_calls(&mut fields)?,
+        },
+    };
+    fields.end()?;
+    Ok(said)
+}
+
+/// How many calls of each tool, `"*"` standing for all together.
+fn tool_calls(fields: &mut Fields) -> Result<ToolLimits, Problem> {
+    let member = fields.name("tool_calls");
+    let mut limits = ToolLimits::default();
+    let Some(mut tools) = fields.fields("tool_calls")? else { return Ok(limits) };
+    let names = tools.names();
+    if names.len() > TOOLS_MAX {
+        let message = format!("limits {} tools; at most {TOOLS_MAX} can be limited by name", names.len());
+        return Err(Problem::invalid(Some(&member), message));
+    }
+    for name in names {
+        let Some(most) = tools.whole(&name)?.map(Count) else { continue };
+        if name == "*" {
+            limits.all = Some(most);
+        } else if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
+            return Err(Problem::invalid(
+                Some(&member),
+                "has a name that no tool has; write the tool's own, or *",
+            ));
+        } else {
+            limits.each.insert(name.into(), most);
+        }
+    }
+    Ok(limits)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+    use serde_json::json;
+
+    use crate::chat::{Budget, Request};
+    use crate::units::Money;
+
+    use super::*;
+
+    fn read(more: &Value, headers: &[(&'static str, &'static str)]) -> Result<Request, Problem> {
+        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "?"}]});
+        more.as_object().unwrap().iter().for_each(|(key, value)| body[key] = value.clone());
+        let header = |(name, value): &(&'static str, &'static str)| {
+            ((*name).parse().unwrap(), HeaderValue::from_static(value))
+        };
+        let headers: HeaderMap = headers.iter().map(header).collect();
+        let efforts = crate::http::budget::Efforts::new();
+        crate::http::openai::read(body.to_string().as_bytes(), &headers, &efforts).map(|(request, _)| request)
+    }
+
+    fn budget(more: &Value, headers: &[(&'static str, &'static str)]) -> Budget {
+        read(more, headers).unwrap().budget
+    }
+
+    fn episode(more: &Value, headers: &[(&'static str, &'static str)]) -> Option<String> {
+        budget(more, headers).episode.map(|id| id.to_string())
+    }
+
+    #[test]
+    fn totals_of_a_run_are_said_beside_its_name_or_in_it() {
+        let said = budget(
+            &json!({"max_tool_calls": 4, "budget": {
+                "tool_calls": {"search": 10, "*": 20}, "turns": 30,
+                "episode": {"id": "task-42", "cost_usd": "0.5", "thinking_tokens": 900, "turns": 12,
+                            "tool_calls": {"search": 12, "browse": 3}},
+            }}),
+            &[],
+        );
+        assert_eq!((said.episode.unwrap().as_str(), said.calls), ("task-42", Some(Count(4))));
+        let run = said.run;
+        assert_eq!((run.cost, run.thinking), (Some(Money(500_000_000)), Some(Tokens(900))));
+        assert_eq!((run.turns, run.tools.all), (Some(Count(12)), Some(Count(20))), "the least wins");
+        let each: Vec<(&str, u64)> = run.tools.each.iter().map(|(tool, most)| (&**tool, most.0)).collect();
+        assert_eq!(each, [("browse", 3), ("search", 10)]);
+    }
+
+    #[test]
+    fn a_run_is_named_in_many_places_and_the_first_holds() {
+        let (metadata, header) = (json!({"metadata": {"episode_id": "m"}}), [("x-episode-id", "h")]);
+        let both = json!({"metadata": {"episode_id": "m"}, "budget": {"episode": "b"}});
+        assert_eq!(episode(&both, &header).as_deref(), Some("b"));
+        assert_eq!(episode(&metadata, &header).as_deref(), Some("h"));
+        assert_eq!(episode(&metadata, &[]).as_deref(), Some("m"));
+        assert_eq!(episode(&json!({}), &[("x-budget-episode", "42")]).as_deref(), Some("42"));
+        assert_eq!(
+            episode(&json!({}), &[("x-budget-episode", r#"{"id": "o", "turns": 3}"#)]).as_deref(),
+            Some("o")
+        );
+        assert_eq!(episode(&json!({}), &[]), None);
+    }
+
+    #[test]
+    fn headers_limit_a_run_too() {
+        let said =
+            budget(&json!({}), &[("x-budget-tool-calls", r#"{"search": 3}"#), ("x-budget-turns", "7")]);
+        assert_eq!((said.run.tools.each["search"], said.run.turns), (Count(3), Some(Count(7))));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let check = |budget: Value, param: &str, message: &str| {
+            let problem = read(&json!({ "budget": budget }), &[]).unwrap_err().to_json();
+            assert_eq!(problem["error"]["param"], param, "{problem}");
+            assert!(problem["error"]["message"].as_str().unwrap().contains(message), "{problem}");
+        };
+        check(
+            json!({"tool_calls": {"search": -1}}),
+            "budget.tool_calls.search",
+            "a whole number, zero or more",
+        );
+        check(json!({"tool_calls": {"search": "3"}}), "budget.tool_calls.search", "a whole number");
+        check(json!({"tool_calls": 3}), "budget.tool_calls", "an object");
+        check(json!({"tool_calls": {"": 3}}), "budget.tool_calls", "no tool has");
+        let many: Map<String, Value> = (0..65).map(|at| (at.to_string(), 1.into())).collect();
+        check(json!({ "tool_calls": many }), "budget.tool_calls", "at most 64");
+        check(json!({"turns": 0}), "budget.turns", "at least 1");
+        check(json!({"turns": 1.5}), "budget.turns", "a whole number");
+        check(json!({"episode": ""}), "budget.episode", "is empty");
+        check(json!({"episode": 7}), "budget.episode", "a name, or an object");
+        check(json!({"episode": {"id": " x"}}), "budget.episode.id", "not a name");
+        check(json!({"episode": {"turn": 1}}), "budget.episode.turn", "not known");
+        check(json!({"episode": {"cost_usd": "-1"}}), "budget.episode.cost_usd", "decimal");
+        let header = read(&json!({}), &[("x-episode-id", "")]).unwrap_err().to_json();
+        assert_eq!(header["error"]["param"], "x-episode-id");
+        let twice =
+            read(&json!({}), &[("x-budget-tool-calls", r#"{"a": 1, "a": 2}"#)]).unwrap_err().to_json();
+        assert_eq!(twice["error"]["param"], "x-budget-tool-calls");
+        let metadata = read(&json!({"metadata": {"episode_id": 7}}), &[]).unwrap_err().to_json();
+        assert_eq!(metadata["error"]["param"], "metadata.episode_id");
+    }
+}
