@@ -48,8 +48,14 @@ impl Gateway {
         let (catalog, Sent { asked, request, sticky }) = (&self.parts.catalog, sent);
         let (route, no_vote) = voting::allowed(rules.route, &request);
         let rules = Rules { route, ..rules };
-        let models: Vec<Arc<Model>> =
+        let mut models: Vec<Arc<Model>> =
             catalog.candidates(&rules.route).map(|model| self.demotions.apply(model)).collect();
+        if let Some(own) =
+            models.iter().position(|model| sticky.as_ref().is_some_and(|stuck| stuck.model == model.name))
+        {
+            // Of equals the first is taken.
+            models[..=own].rotate_right(1);
+        }
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
         let paced = Pacing::paced(self.account_statement(&tenant.account));
         let mut market = Market {

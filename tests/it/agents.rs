@@ -94,6 +94,12 @@ impl Agent {
         Agent { key, messages, budget: budget.clone(), model: "m" }
     }
 
+    /// The same with another question, by which its history is told from others'.
+    pub(super) fn about(mut self, question: &str) -> Agent {
+        self.messages = vec![json!({ "role": "user", "content": question })];
+        self
+    }
+
     pub(super) fn body(&self) -> Value {
         json!({ "model": self.model, "messages": self.messages, "tools": tools(), "budget": self.budget })
     }

@@ -47,7 +47,7 @@ impl Gateway {
         let allowance = without(allowance, step.tools_cost);
         let mut plan = match on.plan(&allowance, mixed(id.seed())) {
             Ok(plan) => plan,
-            Err(refusal) => return self.refused(tenant, outlook, (standing, &step), &on, refusal).await,
+            Err(refusal) => return self.refused((standing, &step), &on, refusal),
         };
         if let Some(why) = on.no_vote.map(str::to_owned).into_iter().chain(step.why.clone()).reduce(joined) {
             plan.why = joined(plan.why, why);
@@ -96,10 +96,8 @@ impl Gateway {
     }
 
     /// What follows where nothing fits.
-    async fn refused(
+    fn refused(
         &self,
-        tenant: &Tenant,
-        outlook: &Outlook<'_>,
         (standing, step): (&Standing, &agent::Step),
         on: &Considered,
         refusal: plan::Refusal,
@@ -118,10 +116,6 @@ impl Gateway {
         let others = &standing.reserved;
         if is_run_s && (others.cost > Money::ZERO || others.thinking.0 > 0) {
             return Tried::Wait;
-        }
-        if !is_run_s && self.parts.ledger.is_shared() && matches!(refusal, plan::Refusal::DoesNotFit { .. }) {
-            // Other replicas may hand back what they do not use; it is looked at once more.
-            self.parts.ledger.gather(&tenant.account, &outlook.about()).await;
         }
         Tried::Refused(self.explained(refusal, &on.models))
     }

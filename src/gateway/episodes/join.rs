@@ -52,7 +52,7 @@ impl Gateway {
         let history = History::read(request, is_named, &agents.inner.settings)?;
         let (chain, now) = (Chain::read(&request.messages), self.now());
         let found = match &budget.episode {
-            Some(id) => agents.named(&tenant.account, id, &budget.run, now).await?,
+            Some(id) => agents.named(&tenant.account, id, (&chain, &budget.run), now).await?,
             None => agents.by_history(&tenant.account, &chain, &budget.run, now).await,
         };
         Ok(Joined::of(found, is_named, chain, history))
@@ -86,7 +86,7 @@ impl Agents {
         &self,
         account: &AccountId,
         id: &EpisodeId,
-        limits: &EpisodeLimits,
+        (chain, limits): (&Chain, &EpisodeLimits),
         now: Timestamp,
     ) -> Result<Found, Refusal> {
         let episode = self.patiently(self.inner.store.open(account, id, limits, now)).await;
@@ -95,7 +95,7 @@ impl Agents {
             no_episode(error)
         })?;
         self.count(if episode.last.is_some() { "named" } else { "begun" });
-        Ok(Found { episode, is_first: false, from: None })
+        Ok(Found { episode, is_first: false, from: chain.replies.first().copied() })
     }
 
     /// Where the store does not say, it is a new one: its caller may get a budget anew, and nobody another's.

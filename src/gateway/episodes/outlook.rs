@@ -18,6 +18,9 @@ use super::join::Joined;
 /// How long providers keep a prefix in their caches, as far as most say.
 const CACHE: Duration = Duration::from_secs(300);
 
+/// By how much a dollar counts for more in a run that goes in circles.
+const DEAD_END: f64 = 2.0;
+
 /// A step before it is decided on.
 pub(super) struct Outlook<'a> {
     pub(super) request: &'a Arc<Request>,
@@ -74,10 +77,11 @@ impl<'a> Outlook<'a> {
 
     /// The same by limits that are only watched, where there are any.
     pub(super) fn watched(&self, gateway: &Gateway, standing: &Standing) -> Option<crate::agent::Step> {
-        let is_watched = self.rules.route.enforce == Enforce::Observe;
-        let limits = (is_watched && self.run.limits != self.limits || self.request.budget.calls.is_some())
-            .then_some(&self.run.limits)
-            .filter(|_| is_watched)?;
+        let limits = &self.run.limits;
+        let is_limited = !limits.tools.is_empty() || self.request.budget.calls.is_some();
+        if self.rules.route.enforce != Enforce::Observe || !is_limited {
+            return None;
+        }
         let settings = &gateway.parts.agents.inner.settings;
         let asked = Asked {
             request: self.request,
@@ -96,13 +100,14 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// By how much a dollar counts for more, where the run's money is limited.
+    /// By how much a dollar counts for more, where the run's money is limited or it goes in circles.
     pub(super) fn pressure(&self, gateway: &Gateway, standing: &Standing) -> f64 {
-        let Some(limit) = self.limits.cost else { return 1.0 };
+        let circling = if self.run.history.dead_end.is_some() { DEAD_END } else { 1.0 };
+        let Some(limit) = self.limits.cost else { return circling };
         let taken = standing.spent.cost + standing.reserved.cost;
         let turns = standing.spent.turns.max(self.run.history.turns);
         let usual = gateway.usual(self.run).into_iter().chain(self.limits.turns).min();
-        pressure(limit.saturating_sub(taken), limit, turns, usual.unwrap_or_default())
+        circling * pressure(limit.saturating_sub(taken), limit, turns, usual.unwrap_or_default())
     }
 
     /// The model that the run is with.

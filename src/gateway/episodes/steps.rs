@@ -9,6 +9,7 @@ use crate::chat::Request;
 use crate::gateway::admit::Departure;
 use crate::gateway::{Gateway, Refusal};
 use crate::ledger::{Refused, Shortfall};
+use crate::plan;
 use crate::tenant::Tenant;
 use crate::units::{Amount, Count, EpisodeId, Facet, Holder, Limit, Money, RequestId, Window};
 
@@ -16,7 +17,7 @@ use super::depart::Tried;
 use super::outlook::Outlook;
 use super::wait::{Waiting, busy};
 
-/// How often a step is decided anew because parallel steps took what it was to have.
+/// How often a step is decided anew because parallel steps took what it was to have. Each time one of them has got it.
 const TRIES_MAX: usize = 64;
 
 impl Gateway {
@@ -37,7 +38,8 @@ impl Gateway {
         let outlook = Outlook::new(self, &request, &run, &rules);
         let mut waiting = Waiting::until(self, deadline);
         let mut must_answer = false;
-        for _ in 0..TRIES_MAX {
+        let (mut lost, mut was_gathered) = (0, false);
+        while lost < TRIES_MAX {
             // From here on nothing that is given back goes unheard.
             let heard = self.parts.ledger.resolved_of(&run.id);
             let standing = self.standing_of(tenant, &outlook).await;
@@ -52,16 +54,27 @@ impl Gateway {
             };
             match self.depart(tenant, id, &outlook, (&standing, step)).await {
                 Tried::Departed(departure) => return Ok(*departure),
-                Tried::Refused(refusal) => return Err(refusal),
+                Tried::Refused(refusal) if was_gathered || !is_short(&refusal) => return Err(refusal),
+                Tried::Refused(_) => {
+                    // Another request may have taken it, or other replicas may hand back what they do not use.
+                    self.parts.ledger.gather(&tenant.account, &outlook.about()).await;
+                    was_gathered = true;
+                }
                 Tried::Answer => must_answer = true,
-                Tried::Again => waiting.count(self),
+                Tried::Again => lost += 1,
                 Tried::Wait => {
-                    waiting.wait(self, heard, &agent::Wait { money: true, ..Default::default() }).await?;
+                    let wait = agent::Wait { money: true, ..agent::Wait::default() };
+                    waiting.wait(self, heard, &wait).await?;
                 }
             }
         }
         Err(busy(&agent::Wait::default()))
     }
+}
+
+/// True where a limit leaves too little now.
+fn is_short(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Plan(plan::Refusal::DoesNotFit { .. }) | Refusal::Spent(Refused::Shortfall(_)))
 }
 
 /// The limit of a run that has nothing left, as limits are told.

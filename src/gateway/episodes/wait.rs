@@ -48,7 +48,7 @@ impl Waiting {
     }
 
     /// Notes that it has to wait, once.
-    pub(super) fn count(&mut self, gateway: &Gateway) {
+    fn count(&mut self, gateway: &Gateway) {
         if !std::mem::replace(&mut self.has_waited, true) {
             gateway.parts.metrics.agents.waits.inc();
         }

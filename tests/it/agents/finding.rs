@@ -32,7 +32,7 @@ async fn a_run_belongs_to_its_key() {
     let mut theirs = Agent::new("sk-other", &budget);
     assert_eq!(calls(&theirs.step(&world).await), 3, "of the same name, and another one");
     // Not even by its history.
-    let mut unnamed = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 3 } }));
+    let mut unnamed = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 3 } })).about("And where?");
     let first = unnamed.step(&world).await;
     let mut stolen = Agent { key: "sk-other", ..unnamed.clone() };
     assert_ne!(run(&stolen.step(&world).await), run(&first));

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use stint::agent;
-use stint::catalog::{Enforce, Route, TurnRule};
-use stint::ledger::MemoryJournal;
+use stint::agent::{self, Ending, Extension, LastStep};
+use stint::catalog::{Enforce, Route, TaskClass, TurnRule};
+use stint::ledger::{AccountId, MemoryJournal};
+use stint::units::{Timestamp, Tokens};
 
 use crate::harness::{Served, Stored, World, auto, tenant};
 
@@ -27,6 +28,42 @@ async fn a_route_may_cap_the_turns() {
     assert_eq!((calls(&last), &last["budget"]["episode"]["final"]), (0, &json!(true)), "{last}");
     let page = world.get("sk-acme", &format!("/v1/episodes/{}", super::run(&last))).await.good();
     assert_eq!(page["state"], "capped", "{page}");
+}
+
+/// Half of what was seen took two turns, so the second is the last; what our own cap ended does not shorten it further.
+#[tokio::test]
+async fn a_route_may_cap_the_turns_at_what_runs_usually_take() {
+    let stored = Stored::alone(Arc::new(MemoryJournal::default()));
+    for number in 0..30 {
+        for at in 0..2 {
+            let ended = if at == 1 { Ending::Answered } else { Ending::Open };
+            let class = TaskClass::Agentic;
+            let last = LastStep { model: "m".into(), class, context: Tokens(10), ended };
+            let step = Extension {
+                account: AccountId::new("acme"),
+                id: format!("before-{number}").parse().unwrap(),
+                from: None,
+                to: Vec::new(),
+                is_first: at == 0,
+                last,
+                at: Timestamp::now(),
+            };
+            stored.episodes.extend(&step).await.unwrap();
+        }
+    }
+    let script = searching(3);
+    let route = Route { turns: TurnRule::Learned, ..auto() };
+    let served = vec![Served::by(caller("m"), vec![script])];
+    let world = World::agents(served, vec![tenant("acme", 1_000_000_000)], vec![route], stored).await;
+    let mut capped = 0;
+    for number in 0..40 {
+        let mut agent = Agent { model: "auto", ..Agent::new("sk-acme", &json!({})) };
+        agent = agent.about(&format!("What is {number}?"));
+        agent.step(&world).await;
+        let second = agent.step(&world).await;
+        capped += u32::from(second["budget"]["episode"]["final"] == true);
+    }
+    assert!(capped >= 30, "only a few are left alone: {capped}");
 }
 
 /// Rules that are watched count what they would trim, and change nothing.

@@ -21,7 +21,7 @@ async fn a_run_goes_on_after_a_restart_with_what_it_has_left() {
     let settings = SqliteSettings { path: folder.path().join("stint.db"), synchronous: Synchronous::Normal };
     let settings = Settings::Sqlite(settings);
     let script = searching(2);
-    let mut unnamed = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 3 } }));
+    let mut unnamed = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 3 } })).about("Where?");
     let mut named = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 3 }, "episode": "named" }));
     let first = {
         let database = Database::open(&settings).await.unwrap();
