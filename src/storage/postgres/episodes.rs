@@ -21,15 +21,17 @@ const LOCK: &str = "\
     SELECT id, limits, model, class, context, ended, steps, used_at \
     FROM episodes WHERE account = $1 AND id = $2 FOR UPDATE";
 
-/// Whoever asks at the same moment is handed another one, where there is one.
+/// Whoever asks at the same moment is handed another one, where there is one. A row that was handed out meanwhile is looked at
+/// again, by this condition alone and not by its place in the order: so it must say that nobody has had it.
 const HAND_OUT: &str = "\
     UPDATE episode_links SET continued = continued + 1 \
     WHERE account = $1 AND link = $2 AND episode = \
-        (SELECT episode FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3 \
-         ORDER BY continued, at, episode LIMIT 1 FOR UPDATE SKIP LOCKED) \
+        (SELECT episode FROM episode_links \
+         WHERE account = $1 AND link = $2 AND at >= $3 AND continued = 0 \
+         ORDER BY at, episode LIMIT 1 FOR UPDATE SKIP LOCKED) \
     RETURNING episode";
 
-/// Where all are being handed out, the least of them once more.
+/// Where all were handed out, the one that was least often.
 const HAND_OUT_ANY: &str = "\
     UPDATE episode_links SET continued = continued + 1 \
     WHERE account = $1 AND link = $2 AND episode = \
