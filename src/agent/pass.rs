@@ -1,5 +1,6 @@
 //! How many calls of one answer may pass.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ impl Pass {
     pub(super) fn cost(&self, tools: &Tools, choices: u32) -> Money {
         let mut priced: Vec<(Money, Count)> =
             self.tools.each.iter().map(|(tool, count)| (tools.price(tool), *count)).collect();
-        priced.sort_by(|one, other| other.0.cmp(&one.0));
+        priced.sort_by_key(|(price, _)| Reverse(*price));
         let mut left = self.most(1).all;
         let mut cost = Money::ZERO;
         for (price, count) in priced {

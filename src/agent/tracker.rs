@@ -31,8 +31,10 @@ pub(super) struct Told<'a> {
 /// the policy, and at the last.
 pub(super) fn text(told: &Told<'_>, messages: &[Message], settings: &Settings) -> Option<String> {
     let last = messages.last()?.role;
-    let is_first = last == Role::User && !messages.iter().any(|message| message.role == Role::Assistant);
-    if !(last == Role::Tool || is_first || last == Role::User && told.is_final) {
+    let has_tools = !told.tools.is_empty();
+    let is_first =
+        has_tools && last == Role::User && !messages.iter().any(|message| message.role == Role::Assistant);
+    if !(last == Role::Tool || is_first || has_tools && last == Role::User && told.is_final) {
         return None;
     }
     let words = &settings.words;
@@ -91,7 +93,11 @@ impl Told<'_> {
 
     /// The share left of what is scarcest; nothing where a tool is used up.
     fn least(&self) -> f64 {
-        let tools = self.limited().map(|(tool, most)| (self.spent.tools.of(tool), most));
+        // What the caller ruled out from the start is not what ran out.
+        let tools = self
+            .limited()
+            .filter(|(_, most)| *most > Count::ZERO)
+            .map(|(tool, most)| (self.spent.tools.of(tool), most));
         let all = self.limits.tools.all.map(|all| (self.spent.tools.all, all));
         let counts = tools.chain(all).chain(self.turns).map(|(used, most)| left(used.0, most.0));
         let money = self.limits.cost.map(|cost: Money| left(self.spent.cost.0, cost.0));

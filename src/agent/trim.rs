@@ -81,7 +81,7 @@ impl Trim {
         match self.calls.get_mut(&from) {
             Some(Call::Over) => {}
             Some(Call::Passing(index)) => {
-                events.push(Event::ToolCall(ToolCallDelta { index: *index, ..delta }))
+                events.push(Event::ToolCall(ToolCallDelta { index: *index, ..delta }));
             }
             Some(Call::Waiting(held)) => held.push(delta),
             None => {

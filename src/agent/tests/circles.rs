@@ -78,9 +78,8 @@ fn ten_thousand_results_are_read_at_once_and_more_than_may_be_are_refused() {
     let request = request(&[], messages);
     let began = Instant::now();
     let history = History::read(&request, true, &settings).unwrap();
-    let (read, began) = (began.elapsed(), Instant::now());
     let chain = Chain::read(&request.messages);
-    println!("10,000 results of 1 KB: counted in {read:?}, hashed in {:?}", began.elapsed());
     assert_eq!((history.tools.all, chain.replies.len()), (Count(20_000), 8));
-    assert!(read.as_secs() < 5 && began.elapsed().as_secs() < 20);
+    // 9 ms and 42 ms without optimisation, where nothing else runs.
+    assert!(began.elapsed().as_secs() < 20);
 }

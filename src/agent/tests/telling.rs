@@ -45,6 +45,8 @@ fn the_block_says_what_is_used_and_left_and_what_to_do() {
     check("search 20", &[("search", 19)], &["search: 19 used, 1 left", &words.critical]);
     let spent = ["search: 3 used, 0 left", "browse: 0 used, 9 left", &words.critical];
     check("search 3, browse 9", &[("search", 3)], &spent);
+    let ruled_out = ["search: 1 used, 9 left", "browse: 0 used, 0 left", &words.high];
+    check("search 10, browse 0", &[("search", 1)], &ruled_out);
     let money = "money: 0.007 USD used, 0.003 USD left";
     check("nanos 10000000, turns 9", &[], &["turns: 1 used, 8 left", money, &words.medium]);
 }
@@ -58,6 +60,30 @@ fn only_the_end_of_the_context_differs() {
     let second = sent("search 10", messages.clone(), &[("search", 2)]);
     assert_eq!(second.messages[..4], messages[..4], "nothing of the first block stays");
     assert_eq!(second, sent("search 10", messages, &[("search", 2)]), "the same is rendered the same");
+}
+
+#[test]
+fn whoever_has_no_tools_is_told_nothing_before_a_result() {
+    let check = |messages: Vec<Message>, is_told: bool| {
+        let plain = request(&[], messages);
+        let (limits, settings, standing) = (limits("turns 9"), Settings::default(), Standing::default());
+        let history = History::read(&plain, true, &settings).unwrap();
+        let asked = Asked {
+            request: &plain,
+            limits: &limits,
+            standing: &standing,
+            account: None,
+            history: &history,
+            is_named: true,
+            turns: None,
+            tracker: true,
+            must_answer: false,
+        };
+        let Next::Go(step) = next(&asked, &settings) else { panic!("it may go") };
+        assert_eq!(step.applied(&plain) != plain, is_told);
+    };
+    check(vec![user("Who?")], false);
+    check(searched(), true);
 }
 
 #[test]
