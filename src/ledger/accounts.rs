@@ -16,8 +16,8 @@ use super::statement::tightest;
 use super::tree::{Place, Tree};
 use super::wish::Wish;
 use super::{
-    About, AccountId, Amounts, Dispatched, Entry, EpisodeStanding, EpisodeUse, How, LedgerError, Line,
-    Refused, SettlementDetail, Spent, Step, Totals, Warning,
+    About, AccountId, Amounts, Dispatched, Entry, EpisodeStanding, How, LedgerError, Line, Refused,
+    SettlementDetail, Spent, Step, Totals, Warning,
 };
 
 /// What is to be set aside, for whom and until when.
@@ -70,15 +70,10 @@ pub struct Accounts {
     /// The latest time seen; a clock that is set back does not open old windows again.
     pub(super) latest: Timestamp,
     /// When runs were last looked through for those that nobody asks for.
-    tidied: Timestamp,
+    pub(super) tidied: Timestamp,
     /// True once one was forgotten.
-    has_forgotten: bool,
+    pub(super) has_forgotten: bool,
 }
-
-/// So many runs are remembered, beside those that somebody asked for a moment ago.
-const EPISODES_MAX: usize = 100_000;
-/// How often runs are looked through, and how long each is remembered at least.
-const TIDY: Duration = Duration::from_secs(60);
 
 impl Accounts {
     /// Puts these terms in force, and only these. Accounts without terms may finish what they began and no more.
@@ -278,42 +273,6 @@ impl Accounts {
             lines.extend(self.tree.episode_lines(account, episode, limits));
         }
         tightest(lines, about)
-    }
-
-    /// Whether it is known what a run took.
-    pub(super) fn knows_episode(&self, account: &AccountId, episode: &EpisodeId) -> bool {
-        self.tree.knows_episode(account, episode)
-    }
-
-    /// True where what is not known may have been.
-    pub(super) fn has_forgotten(&self) -> bool {
-        self.has_forgotten
-    }
-
-    /// Takes over what the journal says of a run.
-    pub(super) fn recall(&mut self, account: &AccountId, episode: &EpisodeId, used: &EpisodeUse) {
-        let (now, is_shared) = (self.latest, self.tree.is_shared);
-        let Place { .. } = self.tree.place(account);
-        if let Some(account) = self.tree.account(account) {
-            account.recall(episode, used, now, is_shared);
-        }
-    }
-
-    /// Forgets runs that nobody asked for so long, and of too many those that nobody asked for longest.
-    pub(super) fn forget_episodes(&mut self, idle: Duration, now: Timestamp) {
-        let now = self.tick(now);
-        if now < self.tidied + TIDY {
-            return;
-        }
-        self.tidied = now;
-        let mut used = Vec::new();
-        self.has_forgotten |= self.tree.forget_episodes(now.before(idle.max(TIDY)), &mut used);
-        if used.len() > EPISODES_MAX {
-            let surplus = used.len() - EPISODES_MAX;
-            let (_, last, _) = used.select_nth_unstable(surplus);
-            let since = (*last).min(now.before(TIDY));
-            self.has_forgotten |= self.tree.forget_episodes(since, &mut Vec::new());
-        }
     }
 
     /// How a run stands.

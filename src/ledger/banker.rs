@@ -327,6 +327,11 @@ fn attempt(ledger: &Ledger, one: Waiting) -> Option<(Waiting, Vec<Need>)> {
         }
         What::GatherEpisode(account, episode, answer) => {
             let needs = ledger.accounts().all_of_episode(&account, &episode, ledger.now());
+            if needs.is_empty() {
+                // A new life does not know the limits, and whoever waits says them again.
+                let _ = answer.send(());
+                return None;
+            }
             back(What::GatherEpisode(account, episode, answer), needs)
         }
     }

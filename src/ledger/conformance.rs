@@ -114,6 +114,7 @@ pub(crate) async fn conforms(journal: &dyn Journal) {
     sums_tell_quarters_of_an_hour_apart(journal).await;
     sums_tell_models_users_and_tags_apart(journal).await;
     the_last_metering_counts(journal).await;
+    a_step_comes_back_with_its_run_and_its_tool_calls(journal).await;
     a_large_batch_is_one_commit(journal).await;
 }
 
@@ -281,6 +282,48 @@ async fn the_last_metering_counts(journal: &dyn Journal) {
     let metered = Some(amounts(7, 1));
     assert_eq!(journal.unresolved().await.unwrap(), [Dispatched { metered, ..row.clone() }]);
     append(journal, &[Entry::Resolved(resolved(&row, How::Expired, amounts(7, 1)))]).await;
+}
+
+async fn a_step_comes_back_with_its_run_and_its_tool_calls(journal: &dyn Journal) {
+    let run = |name: &str| -> EpisodeId { name.parse().unwrap() };
+    let tools = |search, browse| {
+        let mut tools = ToolCounts::default();
+        tools.add(&"search".into(), Count(search));
+        tools.add(&"br\"owse".into(), Count(browse));
+        tools
+    };
+    let row = |name, calls: &ToolCounts| {
+        let row = dispatched("runs", 1_000, Amounts { tool_calls: calls.all, ..amounts(50, 6) });
+        let about = About { episode: Some(run(name)), ..row.about };
+        Dispatched { about, tools: calls.clone(), tools_cost: Money(20), ..row }
+    };
+    let end = |row: &Dispatched, how, money, calls: &ToolCounts| {
+        let mut ended = resolved(row, how, Amounts { tool_calls: calls.all, ..amounts(money, 1) });
+        (ended.detail.tools, ended.detail.tools_cost) = (calls.clone(), Money(money.min(5)));
+        Entry::Resolved(ended)
+    };
+    let rows = ["one", "one", "one", "two"].map(|name| row(name, &tools(3, 4)));
+    append(journal, &rows.clone().map(Entry::Dispatched)).await;
+    assert_eq!(journal.unresolved().await.unwrap(), rows);
+    let none = ToolCounts::default();
+    append(journal, &[end(&rows[0], How::Settled, 30, &tools(1, 0)), end(&rows[1], How::Voided, 0, &none)])
+        .await;
+    let used = async |name| journal.episode(&AccountId::new("runs"), &run(name)).await.unwrap();
+    let one = used("one").await;
+    assert_eq!((one.cost, one.thinking, one.turns), (Money(30), Tokens(2), Count(1)));
+    assert_eq!((one.tools.all, one.tools.of("search")), (Count(1), Count(1)));
+    append(
+        journal,
+        &[end(&rows[2], How::Expired, 50, &tools(3, 4)), end(&rows[3], How::Settled, 1, &tools(0, 2))],
+    )
+    .await;
+    let (one, two) = (used("one").await, used("two").await);
+    assert_eq!((one.cost, one.turns, one.tools), (Money(80), Count(2), tools(4, 4)));
+    assert_eq!((two.cost, two.tools.of("br\"owse"), two.tools.all), (Money(1), Count(2), Count(2)));
+    assert_eq!(used("three").await, EpisodeUse::default());
+    let sums = balance(journal, "runs").await;
+    assert_eq!(sums.len(), 1, "sums do not tell runs apart");
+    assert_eq!((sums[0].spent.tool_calls, sums[0].about.episode.as_ref()), (Count(10), None));
 }
 
 async fn a_large_batch_is_one_commit(journal: &dyn Journal) {

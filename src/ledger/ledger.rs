@@ -6,8 +6,6 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::catalog::Allowance;
-use crate::chat::EpisodeLimits;
 use crate::tasks::Tasks;
 use crate::tenant::Terms;
 use crate::units::{Money, RequestId, Timestamp};
@@ -25,7 +23,7 @@ use super::sync::{Mutex, MutexGuard};
 use super::writer::Writer;
 use super::{
     About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
-    Line, News, Observer, Refused, Reservation, Settings, Settling, Totals,
+    News, Observer, Refused, Reservation, Settings, Settling,
 };
 
 /// The ledger. Clones share it.
@@ -218,33 +216,6 @@ impl Ledger {
         drop(accounts);
         closed.iter().for_each(|one| self.tell(one));
         closed.len()
-    }
-
-    /// What is left under the tightest limit of each unit.
-    pub fn allowance(&self, account: &AccountId, about: &About, now: Timestamp) -> Allowance {
-        self.accounts().allowance(account, about, now)
-    }
-
-    /// The same, also under these limits of the run that `about` names, and under those that were said of it before.
-    pub fn allowance_within(
-        &self,
-        account: &AccountId,
-        about: &About,
-        limits: &EpisodeLimits,
-        now: Timestamp,
-    ) -> Allowance {
-        self.accounts().allowance_within(account, about, limits, now)
-    }
-
-    /// How every limit of the account and its ancestors stands, the root's first; those on each user, for the one that
-    /// requests are about.
-    pub fn statement(&self, account: &AccountId, about: &About, now: Timestamp) -> Vec<Line> {
-        self.accounts().statement(account, about, now)
-    }
-
-    /// Every account over all time, by name. Where replicas share the accounts, what this one spent since it began.
-    pub fn totals(&self) -> Vec<Totals> {
-        self.accounts().totals()
     }
 
     /// All that is set aside now.

@@ -4,6 +4,9 @@
 //! settled, voided or expired. The account machine is pure; the journal stands behind a trait and one writer
 //! commits to it in groups.
 //!
+//! A run of an agent is a part of its key's account whose limits come with its steps; the rows say what it took, so it is read
+//! when somebody asks for it, and forgotten when nobody does.
+//!
 //! Where replicas share the accounts, a machine reserves only what slices of the limits cover, which a bank hands out: the
 //! keeper renews the lease that they are held under, the banker gets more of them and hands back what is idle.
 
@@ -11,6 +14,7 @@ mod account;
 mod accounts;
 mod amounts;
 mod banker;
+mod bytes;
 #[cfg(test)]
 pub(crate) mod conformance;
 mod daily;
@@ -28,6 +32,7 @@ mod open;
 mod opening;
 mod purses;
 mod queue;
+mod recall;
 mod recover;
 mod reservation;
 mod seal;

@@ -67,6 +67,11 @@ impl Account {
         mosts(episode, &known.limits).into_iter().map(need).collect()
     }
 
+    /// Whether a run has limits.
+    pub(super) fn limits_episode(&self, episode: &EpisodeId) -> bool {
+        self.episodes.get(episode).is_some_and(|known| !known.limits.is_empty())
+    }
+
     /// Whether it is known of every limit of a run what others leave of it.
     pub(super) fn knows_all_of(&self, episode: &EpisodeId, now: Timestamp) -> bool {
         let Some(known) = self.episodes.get(episode) else { return false };

@@ -79,7 +79,8 @@ impl Reservation {
         }
     }
 
-    /// Notes what was used so far, for the case that nobody comes back to settle it. Never waits.
+    /// Notes what was used so far, for the case that nobody comes back to settle it: tokens alone, since then all tool calls
+    /// that are set aside are posted at their price. Never waits.
     pub fn meter(&self, cost: Money, thinking: Tokens) {
         self.ledger.meter(self.id, Amounts { money: cost, thinking, ..Amounts::ZERO });
     }

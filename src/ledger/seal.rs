@@ -20,9 +20,9 @@ use std::ops::AddAssign;
 
 use sha2::{Digest, Sha256};
 
-use crate::chat::ToolCounts;
-use crate::units::{EpisodeId, Money, Timestamp, Tokens};
+use crate::units::{Money, Timestamp, Tokens};
 
+use super::bytes::Bytes;
 use super::{About, AccountId, Amounts, Dispatched, Extended, How, Metered, QUARTER, Resolved};
 
 /// A day of UTC, in milliseconds.
@@ -218,111 +218,6 @@ impl Sealing {
         hash.update(at.0.to_be_bytes());
         hash.update(u64::try_from(resolutions).unwrap_or(u64::MAX).to_be_bytes());
         Some((Seal { number, through, resolutions, at, hash: hash.finalize().into() }, rollups))
-    }
-}
-
-/// The canonical bytes of a record.
-struct Bytes(Vec<u8>);
-
-impl Bytes {
-    fn of(record: &Record) -> Bytes {
-        let mut bytes = Bytes(Vec::with_capacity(512));
-        bytes.resolved(record.number, &record.resolved);
-        if let Some(row) = &record.dispatched {
-            bytes.dispatched(row);
-        }
-        for step in &record.extended {
-            bytes.0.push(b'E');
-            bytes.whole(u64::from(step.step));
-            bytes.optional(step.model.as_deref(), Bytes::text);
-            bytes.amounts(step.more);
-        }
-        for step in &record.metered {
-            bytes.0.push(b'M');
-            bytes.whole(u64::from(step.step));
-            bytes.amounts(step.spent);
-        }
-        bytes
-    }
-
-    fn resolved(&mut self, number: i64, row: &Resolved) {
-        self.0.push(b'S');
-        self.signed(number);
-        self.0.extend(row.id.as_bytes());
-        self.text(row.account.as_str());
-        self.about(&row.about);
-        self.signed(row.admitted.0);
-        self.signed(row.at.0);
-        self.text(row.how.word());
-        self.amounts(row.spent);
-        self.amounts(row.overrun);
-        for tokens in [row.detail.prompt, row.detail.overhead, row.detail.solution, row.detail.other] {
-            self.whole(tokens.0);
-        }
-        self.text(&row.detail.outcome);
-        self.step(row.about.episode.as_ref(), &row.detail.tools, row.detail.tools_cost);
-    }
-
-    fn dispatched(&mut self, row: &Dispatched) {
-        self.0.push(b'R');
-        self.text(row.account.as_str());
-        self.about(&row.about);
-        self.amounts(row.held);
-        self.optional(row.prices, |bytes, prices| {
-            bytes.whole(prices.input.per_million_tokens.0);
-            bytes.whole(prices.output.per_million_tokens.0);
-        });
-        self.text(row.if_abandoned.word());
-        self.signed(row.admitted.0);
-        self.signed(row.expires.0);
-        self.step(row.about.episode.as_ref(), &row.tools, row.tools_cost);
-    }
-
-    /// Nothing, where it is none: rows from before there were runs come to what they came to.
-    fn step(&mut self, episode: Option<&EpisodeId>, tools: &ToolCounts, cost: Money) {
-        if episode.is_none() && tools.each.is_empty() && cost == Money::ZERO {
-            return;
-        }
-        self.0.push(b'A');
-        self.optional(episode.map(EpisodeId::as_str), Bytes::text);
-        self.whole(cost.0);
-        self.whole(u64::try_from(tools.each.len()).unwrap_or(u64::MAX));
-        for (tool, count) in &tools.each {
-            self.text(tool);
-            self.whole(count.0);
-        }
-    }
-
-    fn about(&mut self, about: &About) {
-        for name in [&about.model, &about.user, &about.tag] {
-            self.optional(name.as_deref(), Bytes::text);
-        }
-    }
-
-    fn amounts(&mut self, amounts: Amounts) {
-        for count in [amounts.money.0, amounts.thinking.0, amounts.tool_calls.0] {
-            self.whole(count);
-        }
-    }
-
-    fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Bytes, T)) {
-        self.0.push(u8::from(value.is_some()));
-        if let Some(value) = value {
-            write(self, value);
-        }
-    }
-
-    fn text(&mut self, text: &str) {
-        self.whole(u64::try_from(text.len()).unwrap_or(u64::MAX));
-        self.0.extend(text.as_bytes());
-    }
-
-    fn whole(&mut self, number: u64) {
-        self.0.extend(number.to_be_bytes());
-    }
-
-    fn signed(&mut self, number: i64) {
-        self.0.extend(number.to_be_bytes());
     }
 }
 

@@ -78,18 +78,29 @@ impl Accounts {
         self.tree.all_of(account, about, now)
     }
 
-    /// Holds a run to these limits too; whether nothing more can be known of all of them now.
+    /// Whether a run has limits.
+    pub(super) fn limits_episode(&self, account: &AccountId, episode: &EpisodeId) -> bool {
+        self.tree.known(account).is_some_and(|account| account.limits_episode(episode))
+    }
+
+    /// Whether nothing more can be known of all limits of a run now.
+    pub(super) fn knows_all_of(&self, account: &AccountId, episode: &EpisodeId, now: Timestamp) -> bool {
+        let now = now.max(self.latest);
+        self.tree.known(account).is_none_or(|account| account.knows_all_of(episode, now))
+    }
+
+    /// Holds a run to these limits too.
     pub(super) fn hold_to(
         &mut self,
         account: &AccountId,
         episode: &EpisodeId,
         limits: &EpisodeLimits,
         now: Timestamp,
-    ) -> bool {
+    ) {
         let (now, is_shared) = (self.tick(now), self.tree.is_shared);
-        let Some(account) = self.tree.account(account) else { return true };
-        account.know(episode, Some(limits), now, is_shared);
-        account.knows_all_of(episode, now)
+        if let Some(account) = self.tree.account(account) {
+            account.know(episode, Some(limits), now, is_shared);
+        }
     }
 
     /// As if more was needed than there can be of every limit of a run.

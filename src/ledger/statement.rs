@@ -1,9 +1,10 @@
 //! How an account stands, for those who ask.
 
 use crate::catalog::{Allowance, Left};
+use crate::chat::EpisodeLimits;
 use crate::units::{Amount, Facet, Limit, Money, Timestamp};
 
-use super::{About, AccountId, Amounts};
+use super::{About, AccountId, Amounts, Ledger};
 
 /// How one limit stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,35 @@ pub struct Totals {
     pub overrun: Money,
     /// How many of its requests were settled.
     pub settled: u64,
+}
+
+impl Ledger {
+    /// What is left under the tightest limit of each unit.
+    pub fn allowance(&self, account: &AccountId, about: &About, now: Timestamp) -> Allowance {
+        self.accounts().allowance(account, about, now)
+    }
+
+    /// The same, also under these limits of the run that `about` names, and under those that were said of it before.
+    pub fn allowance_within(
+        &self,
+        account: &AccountId,
+        about: &About,
+        limits: &EpisodeLimits,
+        now: Timestamp,
+    ) -> Allowance {
+        self.accounts().allowance_within(account, about, limits, now)
+    }
+
+    /// How every limit of the account and its ancestors stands, the root's first; those on each user, for the one that
+    /// requests are about.
+    pub fn statement(&self, account: &AccountId, about: &About, now: Timestamp) -> Vec<Line> {
+        self.accounts().statement(account, about, now)
+    }
+
+    /// Every account over all time, by name. Where replicas share the accounts, what this one spent since it began.
+    pub fn totals(&self) -> Vec<Totals> {
+        self.accounts().totals()
+    }
 }
 
 /// The least of what these limits leave to requests about this; what they leave to one model, by model.

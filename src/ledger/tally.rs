@@ -114,7 +114,8 @@ impl Tally {
 
     /// True where nothing is open and nothing can be handed back.
     pub(super) fn is_over(&self) -> bool {
-        self.is_quiet() && self.slices.iter().all(|slice| slice.own == 0 || slice.is_final)
+        let is_told = |slice: &Slice| !slice.is_unsure && (slice.own == 0 || slice.is_final);
+        self.is_quiet() && self.slices.iter().all(is_told)
     }
 
     /// Has every slice looked at anew before anything is taken of it.

@@ -25,7 +25,7 @@ pub(super) struct Tree {
 
 #[derive(Debug)]
 struct Node {
-    id: AccountId,
+    pub(super) id: AccountId,
     /// The places of its ancestors, the root first, and its own last.
     lineage: Box<[Place]>,
     account: Account,
@@ -123,25 +123,17 @@ impl Tree {
         episode: &EpisodeId,
         limits: &EpisodeLimits,
     ) -> Vec<Line> {
-        let account = self.find(id).map(|Place(at)| &self.nodes[at].account);
-        account.map(|account| account.episode_lines(episode, limits)).unwrap_or_default()
+        self.known(id).map(|account| account.episode_lines(episode, limits)).unwrap_or_default()
     }
 
-    /// Whether it is known what a run took.
-    pub(super) fn knows_episode(&self, id: &AccountId, episode: &EpisodeId) -> bool {
-        self.find(id).is_some_and(|Place(at)| self.nodes[at].account.episodes.contains_key(episode))
-    }
-
-    /// Forgets runs that nobody asked for since then; when the others were last asked for.
-    pub(super) fn forget_episodes(&mut self, since: Timestamp, used: &mut Vec<Timestamp>) -> bool {
-        let forgotten = self.nodes.iter_mut().map(|node| node.account.forget_episodes(since, used));
-        forgotten.sum::<usize>() > 0
+    /// An account that is known, to be looked at.
+    pub(super) fn known(&self, id: &AccountId) -> Option<&Account> {
+        self.find(id).map(|Place(at)| &self.nodes[at].account)
     }
 
     /// How a run stands.
     pub(super) fn episode(&self, id: &AccountId, episode: &EpisodeId) -> EpisodeStanding {
-        let account = self.find(id).map(|Place(at)| &self.nodes[at].account);
-        account.map(|account| account.episode(episode)).unwrap_or_default()
+        self.known(id).map(|account| account.episode(episode)).unwrap_or_default()
     }
 
     /// Does it with an account and all its ancestors, the root first.

@@ -8,7 +8,7 @@ use crate::units::Timestamp;
 
 const HEAD: &str = "number,request,account,model,end_user,tag,how,admitted_at,resolved_at,reserved_usd,spent_usd,\
                     overrun_usd,prompt_tokens,thinking_tokens,solution_tokens,overhead_tokens,other_tokens,\
-                    tool_calls,outcome";
+                    tool_calls,outcome,episode,tool_calls_usd";
 
 /// Writes requests admitted from then until then to standard output.
 pub(super) async fn export(
@@ -73,6 +73,8 @@ fn line(record: &Record) -> String {
         row.detail.other.to_string(),
         row.spent.tool_calls.0.to_string(),
         field(&row.detail.outcome),
+        row.about.episode.as_ref().map(|episode| field(episode.as_str())).unwrap_or_default(),
+        row.detail.tools_cost.to_string(),
     ];
     fields.join(",")
 }

@@ -4,6 +4,7 @@ mod accounts;
 mod concurrency;
 #[cfg(not(feature = "shuttle"))]
 mod door;
+mod episodes;
 mod faults;
 mod guards;
 #[cfg(not(feature = "shuttle"))]

@@ -8,12 +8,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tokio::time::sleep;
 
-use crate::ledger::{About, Claim, Ledger};
+use crate::chat::{EpisodeLimits, ToolCounts, ToolLimits};
+use crate::ledger::{About, Claim, Ledger, SettlementDetail, Step};
 use crate::tenant::{Scope, TenantLimit, Terms};
-use crate::units::{Facet, Money, RequestId, Timestamp, Tokens, Unit, Window};
+use crate::units::{Count, Facet, Money, RequestId, Timestamp, Tokens, Unit, Window};
 
 use super::door::Link;
-use super::vault::{books, used};
+use super::vault::{State, books, used};
 use super::world::{LASTS, World};
 use super::{NOW, detail, money, terms};
 
@@ -21,6 +22,10 @@ const REPLICAS: usize = 3;
 const TOTAL: u64 = 1_000;
 const MINUTE: u64 = 400;
 const OF_MODEL: u64 = 300;
+const RUNS: [&str; 2] = ["one", "two"];
+const TOOLS: [&str; 2] = ["search", "browse"];
+/// What a run may take: of money, of all tool calls, of searches.
+const OF_RUN: (u64, u64, u64) = (450, 6, 4);
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -30,6 +35,8 @@ enum Op {
         nanos: u64,
         share: u64,
         millis: u64,
+        /// Which run of an agent it is a step of, if any, and how many calls of which tool it sets aside.
+        step: Option<(usize, usize, u64)>,
     },
     Run {
         millis: u64,
@@ -59,9 +66,10 @@ enum Op {
 
 fn op() -> impl Strategy<Value = Op> {
     let on = 0..REPLICAS;
+    let step = prop::option::of((0..RUNS.len(), 0..TOOLS.len(), 0..4u64));
     prop_oneof![
-        8 => (on.clone(), 0..2usize, 1..250u64, 0..=4u64, 0..12_000u64)
-            .prop_map(|(on, model, nanos, share, millis)| Op::Ask { on, model, nanos, share, millis }),
+        8 => (on.clone(), 0..2usize, 1..250u64, 0..=4u64, 0..12_000u64, step)
+            .prop_map(|(on, model, nanos, share, millis, step)| Op::Ask { on, model, nanos, share, millis, step }),
         6 => (0..4_000u64).prop_map(|millis| Op::Run { millis }),
         2 => on.clone().prop_map(|on| Op::Pause { on }),
         2 => (on.clone(), any::<bool>()).prop_map(|(on, clock_went_on)| Op::Wake { on, clock_went_on }),
@@ -91,9 +99,28 @@ fn limits(has_model: bool) -> Vec<Terms> {
     vec![terms("key", &all)]
 }
 
+fn of_run() -> EpisodeLimits {
+    let (cost, all, search) = OF_RUN;
+    let each = [("search".into(), Count(search))].into();
+    let tools = ToolLimits { all: Some(Count(all)), each };
+    EpisodeLimits { cost: Some(Money(cost)), tools, ..EpisodeLimits::default() }
+}
+
+/// A claim as a step of a run.
+fn as_step(claim: Claim, run: usize, tool: usize, count: u64) -> Claim {
+    let about = About { episode: Some(RUNS[run].parse().unwrap()), ..claim.about };
+    let mut tools = ToolCounts::default();
+    if count > 0 {
+        tools.add(&TOOLS[tool].into(), Count(count));
+    }
+    let step = Some(Step { limits: of_run(), tools, tools_cost: Money::ZERO });
+    Claim { about, step, ..claim }
+}
+
 /// One request from its admission to its end, as a flight does it.
 async fn request(ledger: Ledger, claim: Claim, share: u64, long: Duration, sent: Sent) {
     let (id, nanos) = (claim.id, claim.worst.money.0);
+    let mut tools = claim.step.as_ref().map(|step| step.tools.clone()).unwrap_or_default();
     let Ok(mut reservation) = ledger.obtain(claim).await else { return };
     if reservation.dispatch().await.is_err() {
         return;
@@ -105,7 +132,10 @@ async fn request(ledger: Ledger, claim: Claim, share: u64, long: Duration, sent:
         4 => drop(reservation),
         share => {
             sent.lock().unwrap().insert(id, nanos * share / 4);
-            drop(reservation.settle(Money(nanos * share / 4), Tokens(0), detail()));
+            tools.all = Count(tools.all.0 * share / 4);
+            tools.each.values_mut().for_each(|count| *count = Count(count.0 * share / 4));
+            let detail = SettlementDetail { tools, ..detail() };
+            drop(reservation.settle(Money(nanos * share / 4), Tokens(0), detail));
         }
     }
 }
@@ -123,9 +153,13 @@ impl Storm {
     fn apply(&mut self, op: &Op) {
         let world = &mut self.world;
         match *op {
-            Op::Ask { on, model, nanos, share, millis } => {
+            Op::Ask { on, model, nanos, share, millis, step } => {
                 let about = About { model: Some(["m", "n"][model].into()), ..About::default() };
                 let claim = Claim { about, ..world.claim(on, nanos) };
+                let claim = match step {
+                    Some((run, tool, count)) => as_step(claim, run, tool, count),
+                    None => claim,
+                };
                 let (ledger, sent) = (world.machines[on].ledger.clone(), self.sent.clone());
                 world.machines[on].begin(request(ledger, claim, share, Duration::from_millis(millis), sent));
                 world.run(Duration::from_millis(20));
@@ -170,6 +204,9 @@ impl Storm {
             let max = match (&purse.facet, purse.window) {
                 (Facet::Whole, Window::Total) => TOTAL,
                 (Facet::Whole, _) => MINUTE,
+                (Facet::Episode(_), _) if purse.unit == Unit::Money => OF_RUN.0,
+                (Facet::Episode(_), _) => OF_RUN.1,
+                (Facet::Tool(..), _) => OF_RUN.2,
                 _ => self.of_model.unwrap_or(u64::MAX),
             };
             let used = used(&state, purse);
@@ -209,7 +246,42 @@ impl Storm {
             state.now = Timestamp(whole * 60_000 + 25_000);
         }
         self.world.run(LASTS * 4);
+        (0..RUNS.len()).for_each(|run| self.last_call(run, TOTAL - spent));
         self.whole_rest(TOTAL - spent);
+    }
+
+    /// The last call that a run has left is to be had, wherever its steps were; and no more.
+    fn last_call(&mut self, run: usize, money: u64) {
+        let used = |state: &State, tool: Option<&str>| {
+            let of = state.rows.values().filter(|row| {
+                row.sent.about.episode.as_ref().is_some_and(|episode| episode.as_str() == RUNS[run])
+            });
+            let ended = of.filter_map(|row| row.ended.as_ref());
+            let calls = ended.map(|row| match tool {
+                Some(tool) => row.detail.tools.of(tool).0,
+                None => row.spent.tool_calls.0,
+            });
+            calls.sum::<u64>()
+        };
+        let left = {
+            let state = self.world.vault.state();
+            (OF_RUN.1 - used(&state, None)).min(OF_RUN.2 - used(&state, Some(TOOLS[0])))
+        };
+        if money == 0 || left == 0 {
+            return;
+        }
+        for on in 0..REPLICAS {
+            let (other, claim) = ((on + 1) % REPLICAS, as_step(self.world.claim(on, 0), run, 0, left));
+            let beyond = as_step(self.world.claim(other, 0), run, 0, 1);
+            let ledger = self.world.machines[on].ledger.clone();
+            let rest = self.world.until(on, async move { ledger.obtain(claim).await }).expect("an answer");
+            let rest = rest.unwrap_or_else(|refused| panic!("{left} calls: {refused}"));
+            let ledger = self.world.machines[other].ledger.clone();
+            let beyond = self.world.until(other, async move { ledger.obtain(beyond).await.map(drop) });
+            assert!(beyond.expect("an answer").is_err(), "beyond what the run may");
+            self.world.give_back(on, rest);
+            self.world.run(Duration::from_millis(300));
+        }
     }
 
     /// The last nano-dollar is to be had, wherever it lies; and no more.

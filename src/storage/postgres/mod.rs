@@ -36,6 +36,8 @@ pub use changes::Changes;
 pub use episodes::PostgresEpisodes;
 pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
+#[cfg(test)]
+pub(super) use opening::{STEPS, STEPS_BEFORE};
 pub(super) use restore::restore;
 pub use stories::PostgresStories;
 

@@ -65,14 +65,16 @@ pub(super) async fn create(connection: &mut PgConnection, openings: &[Opening]) 
     sqlx::query(statement).bind(&created).execute(connection).await.map(drop)
 }
 
-/// What the steps of runs used of their purses.
-const STEPS: &str = "\
+/// What the steps of runs used of their purses. With an offset, each run's rows are looked up by themselves: without it
+/// all requests that there ever were would be walked.
+pub(in crate::storage) const STEPS: &str = "\
     WITH used AS ( \
         SELECT p.id AS purse, u.epoch, r.epoch IS NOT NULL AS is_alive, sum(CASE p.unit \
             WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
             ELSE CASE p.facet WHEN 'tool' THEN calls_of(u.tools, substr(p.name, strpos(p.name, E'\\n') + 1)) \
                  ELSE u.tool_calls END END)::bigint AS amount \
-        FROM purses p JOIN uses u ON u.account = p.account AND u.episode = split_part(p.name, E'\\n', 1) \
+        FROM purses p CROSS JOIN LATERAL ( \
+            SELECT * FROM uses WHERE account = p.account AND episode = split_part(p.name, E'\\n', 1) OFFSET 0) u \
         LEFT JOIN replicas r ON r.epoch = u.epoch AND NOT r.is_over \
         WHERE p.id = ANY($1) AND p.facet IN ('episode', 'tool') GROUP BY 1, 2, 3), \
     cut AS ( \
@@ -81,7 +83,7 @@ const STEPS: &str = "\
     FROM (SELECT purse, sum(amount)::bigint AS amount FROM used GROUP BY 1) total WHERE p.id = total.purse";
 
 /// What one life used of them and resolved before it began to count them.
-const STEPS_BEFORE: &str = "\
+pub(in crate::storage) const STEPS_BEFORE: &str = "\
     SELECT coalesce(sum(CASE w.unit \
             WHEN 'money' THEN r.money WHEN 'thinking' THEN r.thinking \
             WHEN 'requests' THEN (r.how <> 'voided')::int \
@@ -89,9 +91,10 @@ const STEPS_BEFORE: &str = "\
                  ELSE r.tool_calls END END), 0)::bigint AS used \
     FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) \
          WITH ORDINALITY AS w (account, facet, name, unit, counted_since, place) \
-    LEFT JOIN (SELECT r.*, v.epoch FROM resolutions r JOIN reservations v ON v.id = r.reservation) r \
-      ON r.account = w.account AND r.episode = split_part(w.name, E'\\n', 1) AND r.epoch = $1 \
-     AND r.resolved_at < w.counted_since \
+    LEFT JOIN LATERAL ( \
+        SELECT r.* FROM resolutions r JOIN reservations v ON v.id = r.reservation \
+        WHERE r.account = w.account AND r.episode = split_part(w.name, E'\\n', 1) \
+          AND v.epoch = $1 AND r.resolved_at < w.counted_since OFFSET 0) r ON TRUE \
     GROUP BY w.place ORDER BY w.place";
 
 fn is_of_run(opening: &Opening) -> bool {

@@ -51,7 +51,8 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
 
 /// What a start reads.
 #[cfg(test)]
-pub(super) const READ_AT_START: [&str; 3] = [rows::UNRESOLVED, super::books::BETWEEN, super::books::BALANCES];
+pub(super) const READ_AT_START: [&str; 4] =
+    [rows::UNRESOLVED, super::books::BETWEEN, super::books::BALANCES, super::books::STEPS];
 
 /// A `SQLite` file, which is kept from other processes until this is dropped. What is stored in it shares it.
 #[derive(Debug)]

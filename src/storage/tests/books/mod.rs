@@ -4,12 +4,15 @@ mod sealing;
 mod shelf;
 mod tampering;
 
+use crate::chat::ToolCounts;
 use crate::ledger::conformance::{amounts, dispatched, resolved};
-use crate::ledger::{Entry, Extended, How, Journal, Ledger, Metered, Settings, Sums, UsageQuery};
+use crate::ledger::{
+    About, Amounts, Dispatched, Entry, Extended, How, Journal, Ledger, Metered, Settings, Sums, UsageQuery,
+};
 use crate::storage::{Archive, StorageError, restore};
 use crate::tasks::Tasks;
 use crate::tenant::Terms;
-use crate::units::{AccountId, Money, Timestamp, Tokens};
+use crate::units::{AccountId, Count, Money, Timestamp, Tokens};
 
 use super::{detail, patiently, reserve};
 use shelf::Shelf;
@@ -20,10 +23,14 @@ async fn keep_books(journal: &dyn Journal) {
     for day in 0..3 {
         for number in 0..2 {
             let row = dispatched("acme/alice", 1_000_000 * (day + 1) + number, amounts(50, 60));
+            let row = if number == 1 { step(row) } else { row };
             let more = amounts(7, 0);
             let extended = Entry::Extended(Extended { id: row.id, step: 1, more, model: None });
             let metered = Entry::Metered(Metered { id: row.id, step: 1, spent: amounts(3, 3) });
-            let end = Entry::Resolved(resolved(&row, How::Settled, amounts(20, 10)));
+            let mut end =
+                resolved(&row, How::Settled, Amounts { tool_calls: row.held.tool_calls, ..amounts(20, 10) });
+            (end.detail.tools, end.detail.tools_cost) = (row.tools.clone(), row.tools_cost);
+            let end = Entry::Resolved(end);
             let begun = [Entry::Dispatched(row), extended, metered];
             journal.append(&begun).await.unwrap();
             if (day, number) != (2, 1) {
@@ -34,6 +41,15 @@ async fn keep_books(journal: &dyn Journal) {
             journal.seal(Timestamp(day)).await.unwrap();
         }
     }
+}
+
+/// The same as a step of a run, with two tool calls.
+fn step(row: Dispatched) -> Dispatched {
+    let mut tools = ToolCounts::default();
+    tools.add(&"search".into(), Count(2));
+    let about = About { episode: Some("run".parse().unwrap()), ..row.about };
+    let held = Amounts { tool_calls: Count(2), ..row.held };
+    Dispatched { about, held, tools, tools_cost: Money(4), ..row }
 }
 
 /// LB-24: what is read at a start is what all entries come to.

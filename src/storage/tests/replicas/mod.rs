@@ -1,6 +1,7 @@
 //! Replicas that share accounts through one database: their ledgers live in this process, their leases in PostgreSQL.
 
 mod endings;
+mod episodes;
 mod late;
 mod limits;
 
