@@ -111,9 +111,10 @@ impl MemoryEpisodes {
 
 impl Kept {
     fn put(&mut self, run: Run, episode: Episode) {
-        self.episodes_by_age.insert((episode.used, run.clone()));
-        if let Some(before) = self.episodes.insert(run.clone(), episode.clone())
-            && before.used != episode.used
+        let used = episode.used;
+        self.episodes_by_age.insert((used, run.clone()));
+        if let Some(before) = self.episodes.insert(run.clone(), episode)
+            && before.used != used
         {
             self.episodes_by_age.remove(&(before.used, run));
         }

@@ -14,11 +14,12 @@ use crate::units::{Chance, Money, Tokens};
 
 use super::books::{Books, detail};
 use super::cascade::Flown;
+use super::episodes::Passed;
 use super::flying::Flying;
 use super::learning::{self, Close};
 use super::observe::{self, Landed};
 use super::rollout::Ran;
-use super::{Receipt, Refusal, Report, Settled};
+use super::{Receipt, Refusal, Report, Settled, Told};
 
 /// How the run of one offer ended.
 pub(super) enum Landing {
@@ -72,14 +73,9 @@ impl Flying {
             return self.stay(books, refusal, &reports).await;
         }
         let (attempts, given_up, reserved) = (books.attempts(), books.given_up(), books.reserved());
-        let passed = self.stepping.as_ref().map(|stepping| stepping.passed(&progress, &self.parts.metrics));
-        let passed = passed.unwrap_or_default();
-        let detail = SettlementDetail {
-            tools: passed.tools.clone(),
-            tools_cost: passed.cost,
-            ..detail(&spent, landing.word())
-        };
-        let reserved = reserved + self.tools_reserved();
+        let (passed, reserved) = (self.passed(&progress), reserved + self.tools_reserved());
+        let detail = detail(&spent, landing.word());
+        let detail = SettlementDetail { tools: passed.tools.clone(), tools_cost: passed.cost, ..detail };
         let kept = self.keep(offer, &landing, &progress);
         let settled = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings);
         let (cost, ()) = futures_util::future::join(settled, kept).await;
@@ -113,9 +109,7 @@ impl Flying {
                     |(finish, spent): (Finish, Spent)| Settled { finish, spent, tally: tallies.next() };
                 let choices = finishes.into_iter().zip(spent).map(settled).collect();
                 let sums = Sums { cost, reserved, attempts, given_up };
-                let episode = self.stepping.as_ref();
-                let episode =
-                    episode.map(|stepping| stepping.told(&self.parts.ledger, &self.account, &passed));
+                let episode = self.run_told(&passed);
                 Report::Done(Box::new(Receipt { episode, ..self.receipt(offer, choices, sums) }))
             }
         };
@@ -141,6 +135,18 @@ impl Flying {
             why: self.why(offer, attempts),
             episode: None,
         }
+    }
+
+    /// What passed of the tool calls.
+    fn passed(&self, progress: &[Progress]) -> Passed {
+        let passed = self.stepping.as_ref().map(|stepping| stepping.passed(progress, &self.parts.metrics));
+        passed.unwrap_or_default()
+    }
+
+    /// How the run stands that it was a step of.
+    fn run_told(&self, passed: &Passed) -> Option<Told> {
+        let (stepping, ledger) = (self.stepping.as_ref(), &self.parts.ledger);
+        stepping.map(|stepping| stepping.told(ledger, &self.account, passed))
     }
 
     /// What was set aside for tool calls.

@@ -49,8 +49,8 @@ impl Gateway {
             Ok(plan) => plan,
             Err(refusal) => return self.refused((standing, &step), &on, refusal),
         };
-        if let Some(why) = on.no_vote.map(str::to_owned).into_iter().chain(step.why.clone()).reduce(joined) {
-            plan.why = joined(plan.why, why);
+        for why in on.no_vote.into_iter().chain(step.why.as_deref()) {
+            plan.why = format!("{}; {why}", plan.why);
         }
         let asked =
             Step { limits: outlook.limits.clone(), tools: step.tools.clone(), tools_cost: step.tools_cost };
@@ -119,10 +119,6 @@ impl Gateway {
         }
         Tried::Refused(self.explained(refusal, &on.models))
     }
-}
-
-fn joined(one: String, other: String) -> String {
-    format!("{one}; {other}")
 }
 
 /// The limits without what is kept for the answer.

@@ -20,7 +20,7 @@ pub use agents::Agents;
 pub use shown::Shown;
 pub use told::Told;
 
-pub(super) use stepping::Stepping;
+pub(super) use stepping::{Passed, Stepping};
 
 /// True for a request that belongs to a run: its caller says so, or it has to do with tools.
 pub(super) fn is_step(request: &Request) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::agent::{Next, Step, Wait};
+use crate::agent::{Next, Standing, Step, Wait};
 use crate::chat::Request;
 use crate::gateway::{Gateway, Quoted, Refusal};
 use crate::plan;
@@ -32,29 +32,38 @@ impl Gateway {
             Next::Wait(wait) => Err(busy(&wait)),
             Next::Spent(spent) => Err(spent_refusal(&run.id, spent)),
         };
-        let quote = |step: Step| {
-            let on = self.considered(tenant, &outlook, (&standing, &step));
-            let on = on.ok_or(None)?;
-            let kept = if step.is_final { Money::ZERO } else { on.answer_money(&outlook.limits) };
-            let (ledger, about) = (&self.parts.ledger, outlook.about());
-            let limits = masked(&outlook.limits, kept);
-            let allowance = ledger.allowance_within(&tenant.account, &about, &limits, ledger.now());
-            let allowance = without(allowance, step.tools_cost);
-            let quote = on.ask(&allowance, 0, plan::quote);
-            let mut quote = quote.map_err(|refusal| Some(self.explained(refusal, &on.models)))?;
-            if let Some(why) = step.why {
-                quote.why = format!("{}; {why}", quote.why);
-            }
-            Ok(Quoted { demand: on.demand, quote })
-        };
+        let quote = |step: Step| self.quote_on(tenant, &outlook, (&standing, step));
         let step = next(false)?;
         let is_final = step.is_final;
-        match quote(step) {
-            Err(Some(Refusal::Plan(plan::Refusal::DoesNotFit { .. })) | None) if !is_final => {
-                quote(next(true)?).map_err(|refusal| refusal.unwrap_or_else(|| busy(&Wait::default())))
-            }
-            Err(refusal) => Err(refusal.unwrap_or_else(|| busy(&Wait::default()))),
-            Ok(quoted) => Ok(quoted),
-        }
+        let quoted = match quote(step) {
+            Err(refusal) if !is_final && leaves_too_little(refusal.as_deref()) => quote(next(true)?),
+            quoted => quoted,
+        };
+        quoted.map_err(|refusal| refusal.map_or_else(|| busy(&Wait::default()), |refusal| *refusal))
     }
+
+    /// A quote for a step; nothing where the caller's own limit does not pay for its tool calls.
+    fn quote_on(
+        &self,
+        tenant: &Tenant,
+        outlook: &Outlook<'_>,
+        (standing, step): (&Standing, Step),
+    ) -> Result<Quoted, Option<Box<Refusal>>> {
+        let on = self.considered(tenant, outlook, (standing, &step)).ok_or(None)?;
+        let kept = if step.is_final { Money::ZERO } else { on.answer_money(&outlook.limits) };
+        let (ledger, about) = (&self.parts.ledger, outlook.about());
+        let limits = masked(&outlook.limits, kept);
+        let allowance = ledger.allowance_within(&tenant.account, &about, &limits, ledger.now());
+        let quote = on.ask(&without(allowance, step.tools_cost), 0, plan::quote);
+        let mut quote = quote.map_err(|refusal| Some(Box::new(self.explained(refusal, &on.models))))?;
+        if let Some(why) = step.why {
+            quote.why = format!("{}; {why}", quote.why);
+        }
+        Ok(Quoted { demand: on.demand, quote })
+    }
+}
+
+/// True where less than the step with its tools may fit.
+fn leaves_too_little(refusal: Option<&Refusal>) -> bool {
+    matches!(refusal, None | Some(Refusal::Plan(plan::Refusal::DoesNotFit { .. })))
 }

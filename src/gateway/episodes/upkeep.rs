@@ -44,7 +44,7 @@ pub(super) async fn run(inner: Arc<Inner>, tasks: Tasks) {
 impl Inner {
     async fn learn(&self) {
         match in_time(self.store.courses(COURSES_MAX)).await {
-            Ok(courses) => self.turns.store(Arc::new(learned(courses))),
+            Ok(courses) => self.turns.store(Arc::new(learned(&courses))),
             Err(error) => {
                 tracing::error!(
                     error = &error as &dyn std::error::Error,
@@ -75,7 +75,7 @@ async fn in_time<T>(answer: impl Future<Output = Result<T, EpisodesError>>) -> R
 
 /// How many turns runs take, by these, of which the latest come first. One that goes on, or was made to end, says that it takes
 /// at least so many.
-fn learned(courses: Vec<Course>) -> Turns {
+fn learned(courses: &[Course]) -> Turns {
     let mut turns = Turns::default();
     for course in courses.iter().rev() {
         let run = Run { turns: course.steps, is_complete: course.ended == Ending::Answered };
@@ -100,9 +100,9 @@ mod tests {
         };
         let answered = (1..=40).map(|steps| course(steps, Ending::Answered)).collect::<Vec<_>>();
         let drawn = Chance::new(0.5);
-        let free = learned(answered.clone()).cap(TaskClass::Agentic, "one", drawn).unwrap();
-        let capped = (0..40).map(|_| course(10, Ending::Capped)).chain(answered).collect();
-        let after = learned(capped).cap(TaskClass::Agentic, "one", drawn).unwrap();
+        let free = learned(&answered).cap(TaskClass::Agentic, "one", drawn).unwrap();
+        let capped: Vec<_> = (0..40).map(|_| course(10, Ending::Capped)).chain(answered).collect();
+        let after = learned(&capped).cap(TaskClass::Agentic, "one", drawn).unwrap();
         assert!(free.usual >= Count(18) && after.usual >= free.usual, "{free:?} {after:?}");
     }
 }
