@@ -66,8 +66,9 @@ fn claim(now: Timestamp) -> Claim {
     Claim {
         account: AccountId::new("org/team/key/episode"),
         id: RequestId::new(),
-        about: About { model: Some("m".into()), user: Some("u".into()), tag: None },
+        about: About { model: Some("m".into()), user: Some("u".into()), ..About::default() },
         worst: WorstCase { money: Money(10), thinking: Tokens(10) },
+        step: None,
         prices: None,
         if_abandoned: IfAbandoned::PostWhole,
         now,

@@ -182,7 +182,9 @@ impl Making {
             Ok(seat) => seat,
             Err(refusal) => {
                 reservation.void();
-                drop(refusal.map(|refusal| answer.send(Err(refusal))));
+                if let Some(refusal) = refusal {
+                    let _ = answer.send(Err(refusal));
+                }
                 return;
             }
         };

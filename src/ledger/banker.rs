@@ -306,7 +306,7 @@ fn attempt(ledger: &Ledger, one: Waiting) -> Option<(Waiting, Vec<Need>)> {
     let Waiting { what, until, recalled } = one;
     let back = |what, needs| Some((Waiting { what, until, recalled }, needs));
     match what {
-        What::Reserve(claim, answer) => match ledger.reserve(claim.clone()) {
+        What::Reserve(claim, answer) => match ledger.reserve((*claim).clone()) {
             Err(Refused::Needs(needs)) => back(What::Reserve(claim, answer), needs),
             // If nobody waits any more, the reservation is dropped, which resolves it.
             done => {

@@ -149,7 +149,7 @@ impl Ledger {
             decided => return decided,
         }
         let (answer, answered) = oneshot::channel();
-        sharing.wait(What::Reserve(claim, answer), self.inner.settings.dispatch_max);
+        sharing.wait(What::Reserve(Box::new(claim), answer), self.inner.settings.dispatch_max);
         answered.await.unwrap_or(Err(Refused::NoLease))
     }
 

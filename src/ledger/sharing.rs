@@ -60,7 +60,7 @@ pub(super) struct Waiting {
 
 /// What it waits to do.
 pub(super) enum What {
-    Reserve(Claim, oneshot::Sender<Result<Reservation, Refused>>),
+    Reserve(Box<Claim>, oneshot::Sender<Result<Reservation, Refused>>),
     Extend(Extend, oneshot::Sender<Result<Option<Answer>, LedgerError>>),
     /// Nothing, but to know what there is once the others have handed back what they do not use.
     Gather(AccountId, About, oneshot::Sender<()>),
