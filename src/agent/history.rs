@@ -53,15 +53,31 @@ impl History {
     }
 }
 
-/// What came since the user spoke last.
-fn latest(messages: &[Message]) -> &[Message] {
-    let said = messages.iter().rposition(|message| message.role == Role::User);
-    &messages[said.map_or(0, |at| at + 1)..]
+/// True where the messages end with results of tools that the model has not seen yet, whatever is said beside them.
+pub(super) fn ends_with_results(messages: &[Message]) -> bool {
+    let unseen = messages.iter().rev().take_while(|message| message.role != Role::Assistant);
+    unseen.into_iter().any(|message| message.role == Role::Tool)
 }
 
+/// What came since the user spoke last. What a client says in the user's name beside results of tools, as some do at every
+/// turn, is not the user's.
+fn latest(messages: &[Message]) -> &[Message] {
+    let (mut said, mut before) = (0, Role::User);
+    for (at, message) in messages.iter().enumerate() {
+        match message.role {
+            Role::User if before != Role::Tool => said = at + 1,
+            Role::User | Role::System => {}
+            role => before = role,
+        }
+    }
+    &messages[said..]
+}
+
+/// The model's turns; several of its messages in a row are one.
 fn turns(messages: &[Message]) -> Count {
-    let turns = messages.iter().filter(|message| message.role == Role::Assistant).count();
-    Count(u64::try_from(turns).unwrap_or(u64::MAX))
+    let is_model = |message: &Message| message.role == Role::Assistant;
+    let begins = |at: &usize| is_model(&messages[*at]) && (*at == 0 || !is_model(&messages[at - 1]));
+    Count(u64::try_from((0..messages.len()).filter(begins).count()).unwrap_or(u64::MAX))
 }
 
 fn calls(messages: &[Message], settings: &Settings) -> ToolCounts {

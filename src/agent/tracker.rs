@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::chat::{EpisodeLimits, Message, Part, Role};
 use crate::units::{Count, Money};
 
-use super::{DeadEnd, Regime, Settings, Use, Words};
+use super::{DeadEnd, Regime, Settings, Use, Words, history};
 
 /// What an agent is told about.
 #[derive(Debug)]
@@ -30,11 +30,11 @@ pub(super) struct Told<'a> {
 /// The block to put after the last message: after results of tools always, after the user's words at the first turn, with
 /// the policy, and at the last.
 pub(super) fn text(told: &Told<'_>, messages: &[Message], settings: &Settings) -> Option<String> {
-    let last = messages.last()?.role;
-    let has_tools = !told.tools.is_empty();
-    let is_first =
-        has_tools && last == Role::User && !messages.iter().any(|message| message.role == Role::Assistant);
-    if !(last == Role::Tool || is_first || has_tools && last == Role::User && told.is_final) {
+    let last = messages.iter().rfind(|message| message.role != Role::System)?;
+    let (has_tools, is_user) = (!told.tools.is_empty(), last.role == Role::User);
+    let is_first = has_tools && is_user && !messages.iter().any(|message| message.role == Role::Assistant);
+    let is_told = is_first || has_tools && is_user && told.is_final;
+    if !(is_told || history::ends_with_results(messages)) {
         return None;
     }
     let words = &settings.words;
@@ -56,9 +56,10 @@ pub(super) fn text(told: &Told<'_>, messages: &[Message], settings: &Settings) -
 }
 
 /// Puts the block behind the last message's own text. Results of tools keep their place and their number, which is what
-/// providers check; no message is added, and nothing before is touched.
+/// providers check; no message is added, and nothing before is touched. The operator's instructions are left alone: some
+/// providers have them all at the front.
 pub(super) fn append(block: &str, messages: &mut [Message]) {
-    let Some(last) = messages.last_mut() else { return };
+    let Some(last) = messages.iter_mut().rfind(|message| message.role != Role::System) else { return };
     match last.content.last_mut() {
         Some(Part::Text(text)) if text.is_empty() => block.clone_into(text),
         Some(Part::Text(text)) => {

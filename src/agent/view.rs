@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::chat::{Role, ToolLimits};
+use crate::chat::ToolLimits;
 use crate::units::{Count, Money};
 
 use super::choice::{self, Choice};
 use super::step::{Asked, Spent, Step, Wait};
 use super::tracker::{self, Told};
-use super::{Pass, Room, Settings, Standing};
+use super::{Pass, Room, Settings, Standing, history};
 
 /// All that a step is decided by, put together.
 pub(super) struct View<'a> {
@@ -107,7 +107,7 @@ impl<'a> View<'a> {
     fn cap(&self) -> Option<(Count, bool)> {
         let cap = self.asked.turns?;
         let now = self.turns_of_task() + Count::ONE;
-        let calls_on = self.asked.request.messages.last().is_some_and(|last| last.role == Role::Tool);
+        let calls_on = history::ends_with_results(&self.asked.request.messages);
         match cap.usual < cap.extended && (now > cap.usual || now == cap.usual && calls_on) {
             true => Some((cap.extended, now == cap.usual)),
             false => Some((cap.usual, false)),
@@ -145,6 +145,7 @@ impl<'a> View<'a> {
     fn withheld(&self) -> Vec<Arc<str>> {
         self.tools.iter().filter(|(_, room)| !self.has(room)).map(|(name, _)| name.clone()).collect()
     }
+
     /// What may pass of each choice: the least of what is left and what is set aside for one answer.
     fn pass(&self) -> Pass {
         let mut pass = Pass { tools: ToolLimits::default(), calls: self.one_by_one().then_some(Count::ONE) };

@@ -64,6 +64,22 @@ fn calls_and_turns_are_counted_as_they_stand_in_the_messages() {
 }
 
 #[test]
+fn only_what_the_user_says_begins_a_task() {
+    let mut messages = searched();
+    messages.extend([
+        user("(Reminder.)"),
+        Message::text(Role::Assistant, "Hm."),
+        calls("b", &[("search", "{}")]),
+    ]);
+    messages.extend([result("b0", "?"), user("(Reminder.)")]);
+    let read = || History::read(&request(&[], messages.clone()), true, &settings()).unwrap();
+    assert_eq!((read().turns_since, read().tools), (Count(2), counts(&[("search", 2)])));
+    messages.extend([Message::text(Role::Assistant, "Nobody."), user("And now?")]);
+    let read = History::read(&request(&[], messages), true, &settings()).unwrap();
+    assert_eq!((read.turns_since, read.tools), (Count(0), ToolCounts::default()));
+}
+
+#[test]
 fn ten_thousand_results_are_read_at_once_and_more_than_may_be_are_refused() {
     let mut messages = vec![user("Who?")];
     for turn in 0..10_000 {

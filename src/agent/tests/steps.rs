@@ -69,6 +69,11 @@ impl Scene {
     }
 }
 
+/// The model's answer, and what the user says then.
+fn asked_anew() -> [Message; 2] {
+    [Message::text(Role::Assistant, "Nobody."), user("And now?")]
+}
+
 /// What is set aside, as `all; tool count …`.
 fn aside(step: &Step) -> String {
     let each = step.tools.each.iter().map(|(tool, count)| format!(" {tool} {count}"));
@@ -195,7 +200,7 @@ fn the_clients_history_may_only_tighten() {
     let stripped = Scene::new(limits("search 2")).spent(&[("search", 2)]);
     let stripped = stripped.with(|scene| scene.request.messages.truncate(1));
     assert_eq!(names(&stripped.sent()), ["browse"]);
-    let earlier = Scene::new(limits("search 1")).with(|scene| scene.request.messages.push(user("And now?")));
+    let earlier = Scene::new(limits("search 1")).with(|scene| scene.request.messages.extend(asked_anew()));
     assert_eq!(aside(&earlier.go()), "1; search 1", "a named run has only what came since the user spoke");
     let nameless = earlier.with(|scene| scene.is_named = false);
     assert_eq!(names(&nameless.sent()), ["browse"]);
@@ -274,7 +279,7 @@ fn a_learned_cap_is_extended_once_when_the_agent_calls_on() {
     assert!(turn(9).go().is_final, "a route's cap never refuses an answer");
     let anew = turn(9).with(|scene| {
         scene.is_named = false;
-        scene.request.messages.push(user("And now?"));
+        scene.request.messages.extend(asked_anew());
     });
     assert!(!anew.go().is_final, "what the user says anew is a task of its own");
     let fixed = turn(3).with(|scene| scene.turns = Some(TurnCap::fixed(Count(4))));

@@ -63,6 +63,15 @@ fn only_the_end_of_the_context_differs() {
 }
 
 #[test]
+fn what_a_client_says_beside_a_result_does_not_hide_it() {
+    let mut messages = searched();
+    messages.extend([user("(The plan is up to date.)"), Message::text(Role::System, "It is 12:01.")]);
+    let sent = sent("search 10", messages.clone(), &[("search", 1)]);
+    assert!(sent.messages[3].plain().starts_with("(The plan is up to date.)\n\n<budget>\nsearch: 1 used"));
+    assert_eq!((&sent.messages[..3], &sent.messages[4]), (&messages[..3], &messages[4]));
+}
+
+#[test]
 fn whoever_has_no_tools_is_told_nothing_before_a_result() {
     let check = |messages: Vec<Message>, is_told: bool| {
         let plain = request(&[], messages);
