@@ -43,7 +43,7 @@ pub enum Refused {
     /// The lease has run out, or the bank that hands out slices does not answer.
     #[error("the limits are shared through a database that does not answer: try again shortly")]
     NoLease,
-    /// A limit is new, and it takes long to sum up what was spent before.
+    /// A limit is new, or a run is not known here yet, and it takes long to sum up what was spent before.
     #[error("what was spent under a new limit is still being summed up: try again shortly")]
     Summing,
     /// Nobody has such an account, or not any more.
