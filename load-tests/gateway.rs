@@ -18,7 +18,7 @@ use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::{Play, Scripted};
 use stint::catalog::{self, Catalog, Class, HandOff, Model, Prices, Route, Tariff};
-use stint::gateway::{Gateway, Learning, Parts};
+use stint::gateway::{Agents, Gateway, Learning, Parts};
 use stint::http::{self, Server, Service};
 use stint::idempotency::Idempotency;
 use stint::ledger::Ledger;
@@ -109,6 +109,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         },
         calibration: estimate::shipped()?,
         learning: Learning::off(),
+        agents: Agents::open(tasks, database.episodes(), metrics.clone(), settings.agents.clone()),
     });
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
     Ok(http::api(&Arc::new(Service { settings, keys, gateway, idempotency, responses, metrics, refresh })))

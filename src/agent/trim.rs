@@ -15,7 +15,7 @@ const HELD_MAX: usize = 1 << 20;
 /// Takes calls beyond what was set aside out of one choice's events. The first that fit pass, with indices of their own; a
 /// list of which only the first elements fit is shortened. Calls that are counted by their list are held back until it is
 /// there, and those after them wait for their turn; all else passes at once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Trim {
     left: Pass,
     tools: Arc<Tools>,
@@ -39,7 +39,7 @@ pub struct Trimmed {
     pub dropped: Count,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Call {
     /// Not decided yet.
     Waiting(Held),
@@ -50,7 +50,7 @@ enum Call {
 }
 
 /// What there is of a call that is not decided yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Held {
     id: Option<String>,
     name: Option<String>,
@@ -93,6 +93,11 @@ impl Trim {
         }
         self.decide(false, &mut events);
         events
+    }
+
+    /// What has passed until now.
+    pub fn passed(&self) -> &ToolCounts {
+        &self.passed
     }
 
     /// What was still held back, and what came of it all.

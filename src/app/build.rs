@@ -12,7 +12,7 @@ use crate::agent::stored::ResponseKeeper;
 use crate::backend::fleet::Fleet;
 use crate::catalog::Calibration;
 use crate::config::Settings;
-use crate::gateway::{Gateway, Learning, Parts};
+use crate::gateway::{Agents, Gateway, Learning, Parts};
 use crate::http::{self, Bound, Server, Service};
 use crate::idempotency::{AnswersError, Idempotency};
 use crate::ledger::{Ledger, LedgerError};
@@ -118,6 +118,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
     // It ends with the ledger, after the last request has landed.
     let stories = database.stories();
     let learning = Learning::open(&ledger_work, stories, metrics.clone(), settings.learn.clone()).await;
+    let agents = Agents::open(&work, database.episodes(), metrics.clone(), settings.agents.clone());
     let gateway = Gateway::new(Parts {
         settings: settings.gateway.clone(),
         tasks: work.clone(),
@@ -127,6 +128,7 @@ pub async fn build(settings: Settings) -> Result<App, BuildError> {
         fleets,
         calibration: calibration(&settings)?,
         learning,
+        agents,
     });
     let look = (metrics.clone(), declared(&directory), engines.clone());
     let shown = gateway.clone();

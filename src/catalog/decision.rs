@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Chance, Difficulty, Money, Preference, RequestId, Timestamp, Tokens};
+use crate::units::{Chance, Difficulty, EpisodeId, Money, Preference, RequestId, Timestamp, Tokens};
 
 use super::{Contender, ModelDemand, Offer, Plan, TaskClass};
 
@@ -41,6 +41,9 @@ pub struct Decision {
     /// One line on what decided. It may name limits, and so accounts and users: the log does not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// The run that it is a step of, by its caller's name for it: the log does not have it either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub episode: Option<EpisodeId>,
 }
 
 /// What success, time and money counted for: with them the value of any outcome can be told afterwards.

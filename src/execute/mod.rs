@@ -8,6 +8,7 @@ mod answer;
 mod heard;
 mod leak;
 mod meter;
+mod passing;
 mod phases;
 mod quote;
 mod run;
@@ -18,6 +19,7 @@ pub mod vote;
 
 pub use heard::{Heard, HeardCall};
 pub use meter::Meter;
+pub use passing::Passing;
 pub use phases::{Phases, Step, Terms};
 pub use run::{Halt, Indexed, Job, Progress, run};
 pub use sampled::{Sample, Sampled, text};

@@ -13,6 +13,7 @@ use crate::chat::{Event, Finish, Request};
 
 use super::heard::Heard;
 use super::meter::{Due, Meter};
+use super::passing::Passing;
 use super::phases::{Phases, Step, Terms};
 
 /// One choice to be made.
@@ -58,6 +59,8 @@ pub struct Progress {
     pub meter: Meter,
     /// What it has said, where somebody listens.
     pub heard: Heard,
+    /// What of its tool calls passes, where it is a step of an agent's run.
+    pub passing: Option<Passing>,
     due: Due,
 }
 
@@ -66,13 +69,20 @@ impl Progress {
     pub fn new(terms: Terms) -> Progress {
         let (meter, due) = (Meter::default(), Due::first());
         let heard = Heard::default();
-        Progress { phases: Phases::new(terms), first: None, first_answer: None, meter, heard, due }
+        let phases = Phases::new(terms);
+        Progress { phases, first: None, first_answer: None, meter, heard, passing: None, due }
     }
 
     /// The same, listened to up to so many bytes of what it says.
     #[must_use]
     pub fn listening(self, bytes_max: usize) -> Progress {
         Progress { heard: Heard::up_to(bytes_max), ..self }
+    }
+
+    /// The same, of whose tool calls only some may pass.
+    #[must_use]
+    pub fn passing(self, passing: Passing) -> Progress {
+        Progress { passing: Some(passing), ..self }
     }
 
     /// As if all of it had been shown at this moment.
@@ -111,7 +121,7 @@ pub async fn run<T: From<Indexed>>(
     loop {
         match run_part(job, part, progress, events).await? {
             Next::Part(next) => part = next,
-            Next::Over(finish) => return Ok(finish),
+            Next::Over(finish) => return close(job, finish, progress, events).await,
             Next::Piece | Next::Drain => return Err(truncated()),
         }
     }
@@ -197,12 +207,42 @@ async fn follow<T: From<Indexed>>(
         Step::Finish(last, finish) => (last, Next::Over(finish)),
     };
     if let Some(event) = shown {
-        progress.note(&event);
-        // A caller who takes nothing until the deadline has left.
-        let sent = tokio::time::timeout_at(job.deadline, events.send((job.index, event).into())).await;
-        sent.map_err(|_| Halt::HungUp)?.map_err(|_| Halt::HungUp)?;
+        let Some(passing) = &mut progress.passing else {
+            show(job, event, progress, events).await?;
+            return Ok(next);
+        };
+        for event in passing.push(event) {
+            show(job, event, progress, events).await?;
+        }
     }
     Ok(next)
+}
+
+/// The choice is over: what was held back of its tool calls is shown, so far as it passes.
+async fn close<T: From<Indexed>>(
+    job: &Job,
+    finish: Finish,
+    progress: &mut Progress,
+    events: &mpsc::Sender<T>,
+) -> Result<Finish, Halt> {
+    let Some(passing) = &mut progress.passing else { return Ok(finish) };
+    let (passed, finish) = passing.finish(finish);
+    for event in passed {
+        show(job, event, progress, events).await?;
+    }
+    Ok(finish)
+}
+
+async fn show<T: From<Indexed>>(
+    job: &Job,
+    event: Event,
+    progress: &mut Progress,
+    events: &mpsc::Sender<T>,
+) -> Result<(), Halt> {
+    progress.note(&event);
+    // A caller who takes nothing until the deadline has left.
+    let sent = tokio::time::timeout_at(job.deadline, events.send((job.index, event).into())).await;
+    sent.map_err(|_| Halt::HungUp)?.map_err(|_| Halt::HungUp)
 }
 
 /// Hears an upstream out, so far as its limit and the time go. What goes wrong now no longer concerns the caller.

@@ -9,8 +9,8 @@ use crate::idempotency::Ticket;
 use crate::ledger::{Reservation, SettlementDetail};
 use crate::units::{Money, Tokens};
 
-use super::admit::Parts;
 use super::flying::depart;
+use super::handle::Parts;
 use super::{Refusal, Settings};
 
 /// A reservation and what has become of it.
@@ -166,7 +166,7 @@ impl Books {
         detail: SettlementDetail,
         settings: &Settings,
     ) -> Money {
-        let cost = cost + self.lost.cost;
+        let cost = cost + self.lost.cost + detail.tools_cost;
         let detail = SettlementDetail {
             prompt: detail.prompt + self.lost.prompt,
             other: detail.other + self.lost.other,

@@ -6,7 +6,7 @@ use crate::catalog::{Allowance, Demand, Market, Model, Offer, Plan, Route, Stake
 use crate::chat::Request;
 use crate::ledger::Line;
 use crate::plan;
-use crate::units::{AccountId, Chance, Timestamp};
+use crate::units::{AccountId, Chance, Timestamp, Tokens};
 
 use super::learning::{Asked, Grounds};
 use super::needs;
@@ -14,6 +14,9 @@ use super::rollout::Rules;
 
 /// What was considered about a request.
 pub(super) struct Considered {
+    /// As its caller wrote it.
+    pub(super) asked: Arc<Request>,
+    /// As a model is to have it.
     pub(super) request: Arc<Request>,
     /// By whose rules it is decided.
     pub(super) rules: Rules,
@@ -27,6 +30,18 @@ pub(super) struct Considered {
     pub(super) models: Vec<Arc<Model>>,
     /// Those of the account's limits that are paced, as they stood.
     pub(super) paced: Vec<Line>,
+    /// The model that its run is with.
+    pub(super) sticky: Option<Stuck>,
+}
+
+/// The model that the last steps of a run were served by.
+#[derive(Debug, Clone)]
+pub(super) struct Stuck {
+    pub(super) model: Arc<str>,
+    /// How much of the context its provider has in its cache.
+    pub(super) cached: Tokens,
+    /// Whether something went wrong with it.
+    pub(super) evidence: bool,
 }
 
 impl Considered {
@@ -89,7 +104,11 @@ impl Considered {
             needs: &needs::of(&self.request),
             choices: self.request.choices,
             streams: self.request.streams,
-            sticky: None,
+            sticky: self.sticky.as_ref().map(|stuck| plan::Sticky {
+                model: &stuck.model,
+                cached: stuck.cached,
+                evidence: stuck.evidence,
+            }),
             explore: explores.then_some(plan::Explore { seed, floor: route.explore }),
         })
     }
@@ -111,7 +130,7 @@ impl Considered {
             shadow_price: self.market.shadow_price,
             preference: budget.preference,
         };
-        let asked = Asked::of(account, &self.request, at);
+        let asked = Asked::of(account, &self.asked, at);
         Grounds::new(account.clone(), at, self.prior.clone(), stakes, asked)
     }
 }

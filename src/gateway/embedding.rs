@@ -17,8 +17,8 @@ use crate::prompt::bound;
 use crate::tenant::Tenant;
 use crate::units::{Money, Priority, RequestId, Tokens};
 
-use super::admit::{EXPIRY_MARGIN, Gateway, Parts};
 use super::flying::depart;
+use super::handle::{EXPIRY_MARGIN, Gateway, Parts};
 use super::{Refusal, about, scope};
 
 /// Vectors that were made, and what they cost.

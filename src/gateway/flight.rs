@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use crate::chat::Event;
 use crate::execute::Indexed;
-use crate::units::{Money, RequestId};
+use crate::units::{EpisodeId, Money, RequestId};
 
 use super::{Receipt, Refusal};
 
@@ -32,6 +32,7 @@ impl From<Indexed> for Report {
 pub struct Flight {
     pub(super) id: RequestId,
     pub(super) model: Arc<str>,
+    pub(super) episode: Option<EpisodeId>,
     pub(super) choices: u32,
     pub(super) reserved: Money,
     pub(super) reports: mpsc::Receiver<Report>,
@@ -46,6 +47,11 @@ impl Flight {
     /// The model that the plan chose.
     pub fn model(&self) -> &Arc<str> {
         &self.model
+    }
+
+    /// The run that it is a step of.
+    pub fn episode(&self) -> Option<&EpisodeId> {
+        self.episode.as_ref()
     }
 
     /// How many choices there will be.

@@ -15,10 +15,11 @@ use crate::idempotency::Ticket;
 use crate::ledger::{Line, Reservation};
 use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
-use super::admit::{EXPIRY_MARGIN, Parts};
 use super::attempts::Attempts;
 use super::books::Books;
 use super::demotions::Demotions;
+use super::episodes::Stepping;
+use super::handle::{EXPIRY_MARGIN, Parts};
 use super::landing::Landing;
 use super::learning::{self, Grounds};
 use super::observe::{self};
@@ -49,6 +50,8 @@ pub(super) struct Flying {
     pub(super) market: Market,
     pub(super) plan: Plan,
     pub(super) grounds: Grounds,
+    /// The step of a run that it is, if it is one.
+    pub(super) stepping: Option<Stepping>,
     /// By whose rules it was planned, in a word.
     pub(super) decided_by: Arc<str>,
     /// What would have been decided, where that is only watched.
@@ -64,7 +67,10 @@ pub(super) struct Flying {
 impl Flying {
     /// Runs to the end and reports it. The reservation is resolved on every way out.
     pub(super) async fn fly(mut self, reservation: Reservation, reports: mpsc::Sender<Report>) {
-        let mut books = Books::new(reservation, &self.plan.best, self.request.budget.cost);
+        let stepped = self.stepping.as_ref();
+        let cost_max = [self.request.budget.cost, stepped.and_then(|stepping| stepping.money_max)];
+        let cost_max = cost_max.into_iter().flatten().min();
+        let mut books = Books::new(reservation, &self.plan.best, cost_max);
         self.probe(&mut books, &reports).await;
         let mut attempts = Attempts::at(&self);
         let mut boarded = self.board(&mut attempts, &reports).await;
@@ -176,7 +182,13 @@ impl Flying {
     /// A place for every sample of every choice.
     pub(super) fn prepare(&self, offer: &Offer) -> Vec<Progress> {
         let terms = terms(offer, self.model(offer), self.prompt(offer), &self.request);
-        let choice = |_| learning::listened(&self.request, Progress::new(terms.clone()));
+        let choice = |_| {
+            let progress = learning::listened(&self.request, Progress::new(terms.clone()));
+            match &self.stepping {
+                Some(stepping) => progress.passing(stepping.passing()),
+                None => progress,
+            }
+        };
         (0..self.request.choices * offer.samples.max(1)).map(choice).collect()
     }
 

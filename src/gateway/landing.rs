@@ -7,17 +7,19 @@ use tokio::sync::mpsc;
 use crate::backend::Failure;
 use crate::catalog::{Class, Offer, Spent};
 use crate::chat::Finish;
-use crate::execute::Sampled;
+use crate::execute::{Progress, Sampled};
 use crate::history::Story;
+use crate::ledger::SettlementDetail;
 use crate::units::{Chance, Money, Tokens};
 
 use super::books::{Books, detail};
 use super::cascade::Flown;
+use super::episodes::Passed;
 use super::flying::Flying;
 use super::learning::{self, Close};
 use super::observe::{self, Landed};
 use super::rollout::Ran;
-use super::{Receipt, Refusal, Report, Settled};
+use super::{Receipt, Refusal, Report, Settled, Told};
 
 /// How the run of one offer ended.
 pub(super) enum Landing {
@@ -71,8 +73,12 @@ impl Flying {
             return self.stay(books, refusal, &reports).await;
         }
         let (attempts, given_up, reserved) = (books.attempts(), books.given_up(), books.reserved());
+        let (passed, reserved) = (self.passed(&progress), reserved + self.tools_reserved());
         let detail = detail(&spent, landing.word());
-        let cost = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings).await;
+        let detail = SettlementDetail { tools: passed.tools.clone(), tools_cost: passed.cost, ..detail };
+        let kept = self.keep(offer, &landing, &progress);
+        let settled = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings);
+        let (cost, ()) = futures_util::future::join(settled, kept).await;
         let used_nothing = cost == Money::ZERO && spent.iter().all(|spent| spent.thought() == Tokens::ZERO);
         match (&self.ticket, &landing) {
             (Some(ticket), Landing::Failed(_) | Landing::HungUp) if used_nothing => ticket.cost_nothing(),
@@ -103,7 +109,8 @@ impl Flying {
                     |(finish, spent): (Finish, Spent)| Settled { finish, spent, tally: tallies.next() };
                 let choices = finishes.into_iter().zip(spent).map(settled).collect();
                 let sums = Sums { cost, reserved, attempts, given_up };
-                Report::Done(Box::new(self.receipt(offer, choices, sums)))
+                let episode = self.run_told(&passed);
+                Report::Done(Box::new(Receipt { episode, ..self.receipt(offer, choices, sums) }))
             }
         };
         let _ = reports.send(report).await;
@@ -126,6 +133,32 @@ impl Flying {
             attempts,
             given_up,
             why: self.why(offer, attempts),
+            episode: None,
+        }
+    }
+
+    /// What passed of the tool calls.
+    fn passed(&self, progress: &[Progress]) -> Passed {
+        let passed = self.stepping.as_ref().map(|stepping| stepping.passed(progress, &self.parts.metrics));
+        passed.unwrap_or_default()
+    }
+
+    /// How the run stands that it was a step of.
+    fn run_told(&self, passed: &Passed) -> Option<Told> {
+        let (stepping, ledger) = (self.stepping.as_ref(), &self.parts.ledger);
+        stepping.map(|stepping| stepping.told(ledger, &self.account, passed))
+    }
+
+    /// What was set aside for tool calls.
+    fn tools_reserved(&self) -> Money {
+        self.stepping.as_ref().map(|stepping| stepping.step.tools_cost).unwrap_or_default()
+    }
+
+    /// Remembers a step that was answered, before its caller sees the end of the answer.
+    async fn keep(&self, offer: &Offer, landing: &Landing, progress: &[Progress]) {
+        if let (Some(stepping), Landing::Finished(finishes)) = (&self.stepping, landing) {
+            let now = self.parts.ledger.now();
+            stepping.keep(&self.account, (offer, progress), finishes, now).await;
         }
     }
 

@@ -31,9 +31,14 @@ const TEMPERATURE: f32 = 1.0;
 impl Flying {
     /// Buys drafts where they may pay, and plans once more with what they tell. What cannot be had leaves the plan as it is.
     pub(super) async fn probe(&mut self, books: &mut Books, reports: &mpsc::Sender<Report>) {
-        let Some(probe) = self.policy.probe.clone().filter(|_| self.plan.propensity >= 1.0) else { return };
+        let Some(probe) = self.policy.probe.clone().filter(|_| self.may_probe()) else { return };
         let outcome = self.probed(&probe, books, reports).await;
         self.parts.metrics.votes.probes.with_label_values(&[&*probe.model, outcome]).inc();
+    }
+
+    /// Where a model was drawn, the draw stands; a run keeps what its answer costs.
+    fn may_probe(&self) -> bool {
+        self.plan.propensity >= 1.0 && self.stepping.is_none()
     }
 
     async fn probed(

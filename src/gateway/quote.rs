@@ -5,7 +5,7 @@ use crate::chat::Request;
 use crate::plan::{self, Quote};
 use crate::tenant::Tenant;
 
-use super::{Gateway, Refusal, about};
+use super::{Gateway, Refusal, about, episodes};
 
 /// A quote, and the estimate that it is made of.
 #[derive(Debug)]
@@ -21,9 +21,12 @@ impl Gateway {
     ///
     /// # Errors
     /// As `admit`'s, where that would refuse before it reserves.
-    pub fn quote(&self, tenant: &Tenant, request: Request) -> Result<Quoted, Refusal> {
+    pub async fn quote(&self, tenant: &Tenant, request: Request) -> Result<Quoted, Refusal> {
         self.count_choices(&request)?;
         let _place = self.place()?;
+        if episodes::is_step(&request) {
+            return self.quote_step(tenant, request).await;
+        }
         let on = self.consider(tenant, request)?;
         let (ledger, about) = (&self.parts.ledger, about::of(&on.request.extra));
         // What other replicas hold for their next requests is not asked back for a quote.

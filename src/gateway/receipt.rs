@@ -6,6 +6,8 @@ use crate::catalog::{Class, Spent};
 use crate::chat::Finish;
 use crate::units::{Money, RequestId, Tokens};
 
+use super::Told;
+
 /// The settled account of one request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Receipt {
@@ -31,6 +33,8 @@ pub struct Receipt {
     pub given_up: Tokens,
     /// One line on what decided.
     pub why: String,
+    /// How the run stands that it was a step of.
+    pub episode: Option<Told>,
 }
 
 /// One choice's end.

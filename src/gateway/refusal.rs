@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::agent::{EpisodesError, TooLong};
 use crate::backend::Failure;
 use crate::{idempotency, ledger, plan};
 
@@ -51,6 +52,26 @@ pub enum Refusal {
     /// The backend failed before anything was delivered.
     #[error(transparent)]
     Failed(#[from] Failure),
+    /// What a step needs of its run is set aside by parallel steps, which have not given it back in time.
+    #[error("{what} set aside by parallel steps of this run; try again when they are over")]
+    Busy {
+        /// What is.
+        what: String,
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// What a run may take cannot be read, so nothing is served under its name.
+    #[error("the limits of this run cannot be read right now; try again shortly")]
+    NoEpisode {
+        /// Why not.
+        #[source]
+        source: EpisodesError,
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The conversation is too long to be read at every step.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
     /// The gateway is shutting down.
     #[error("the gateway is shutting down; try another one")]
     Stopping,

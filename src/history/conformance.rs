@@ -46,6 +46,7 @@ fn decision(at: Timestamp) -> Decision {
         chosen: 1,
         explored: true,
         why: "because".into(),
+        episode: None,
     }
 }
 

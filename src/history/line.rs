@@ -34,7 +34,7 @@ pub enum Line {
 impl Line {
     /// The line of a story; its verdicts have lines of their own.
     pub fn of_story(story: &Story) -> Line {
-        let decision = Decision { why: String::new(), ..story.decision.clone() };
+        let decision = Decision { why: String::new(), episode: None, ..story.decision.clone() };
         let (decision, outcome) = (Box::new(decision), Box::new(story.outcome.clone()));
         Line::Decision { version: VERSION, decision, outcome }
     }

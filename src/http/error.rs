@@ -6,6 +6,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
+use crate::agent::EpisodesError;
 use crate::backend::{Failure, Fault};
 use crate::gateway::{FeedbackError, Refusal};
 use crate::history::StoriesError;
@@ -195,6 +196,27 @@ impl Problem {
         problem
     }
 
+    /// 429 that passes by itself: parallel steps of a run are at work.
+    fn busy(message: String, retry_after: Duration) -> Problem {
+        let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
+        let mut problem = problem.code("episode_busy");
+        problem.0.retry_after = Some(retry_after);
+        problem
+    }
+
+    /// 404 for a run that there is not, that was too long ago, or that is somebody else's: it says the same of all.
+    pub(super) fn unknown_episode() -> Problem {
+        Problem::not_found("there is no such run of this key, or it was too long ago")
+            .code("episode_not_found")
+    }
+
+    /// 503 where the store of runs does not answer.
+    pub(super) fn no_episode(error: &EpisodesError) -> Problem {
+        tracing::error!(error = error as &dyn std::error::Error, "a run cannot be shown");
+        let message = "what is known of runs cannot be read right now; try again shortly";
+        Problem::overloaded(message.to_owned(), Duration::from_secs(2))
+    }
+
     /// 503.
     pub(super) fn overloaded(message: String, retry_after: Duration) -> Problem {
         let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "server_error", message);
@@ -275,6 +297,11 @@ impl From<Refusal> for Problem {
             }
             Refusal::Overloaded { retry_after } | Refusal::Resting { retry_after } => {
                 Problem::overloaded(message, retry_after)
+            }
+            Refusal::Busy { retry_after, .. } => Problem::busy(message, retry_after),
+            Refusal::NoEpisode { retry_after, .. } => Problem::overloaded(message, retry_after),
+            Refusal::TooLong(_) => {
+                Problem::invalid(None, message).code("context_length_exceeded").about("messages")
             }
             Refusal::Stopping => Problem::overloaded(message, Duration::from_secs(1)),
             Refusal::Failed(failure) => failure.into(),

@@ -3,9 +3,10 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::ledger::Line;
-use crate::units::{Money, RequestId};
+use crate::units::{EpisodeId, Money, RequestId};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const EPISODE_ID: HeaderName = HeaderName::from_static("x-episode-id");
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
@@ -26,6 +27,11 @@ pub(super) fn text(headers: &HeaderMap) -> Vec<(String, String)> {
         Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
     };
     headers.iter().filter_map(text).collect()
+}
+
+/// The run that it is a step of.
+pub(super) fn episode(headers: &mut HeaderMap, id: &EpisodeId) {
+    put(headers, EPISODE_ID, id.as_str());
 }
 
 /// The request's id.

@@ -11,6 +11,7 @@ mod budget;
 mod chat;
 mod connection;
 mod embeddings;
+mod episodes;
 mod error;
 mod events;
 mod feedback;

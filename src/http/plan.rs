@@ -28,7 +28,7 @@ pub(super) async fn plan(
 ) -> Result<Response, Problem> {
     let Opened { tenant, headers, body } = open(&service, request).await?;
     let (request, _) = read(&body, &headers, &service.settings.efforts)?;
-    let quoted = service.gateway.quote(&tenant, request);
+    let quoted = service.gateway.quote(&tenant, request).await;
     let answer = quoted.map(|quoted| written(&quoted)).map_err(Problem::from).into_response();
     Ok(surface::with_limits(&service, &tenant, answer))
 }

@@ -34,6 +34,7 @@ fn page(story: &Story) -> Value {
         "account": account,
         "created_at": decision.at,
         "route": decision.route,
+        "episode": decision.episode,
         "demand": { "class": decision.class, "difficulty": decision.difficulty },
         "plan": plan(decision),
         "outcome": told(outcome),

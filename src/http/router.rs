@@ -21,8 +21,8 @@ use crate::units::RequestId;
 
 use super::error::Problem;
 use super::{
-    Settings, anthropic, auth, bodies, chat, embeddings, feedback, headers, messages, pages, plan, requests,
-    responses, usage,
+    Settings, anthropic, auth, bodies, chat, embeddings, episodes, feedback, headers, messages, pages, plan,
+    requests, responses, usage,
 };
 
 /// What the handlers ask.
@@ -85,6 +85,7 @@ fn rows() -> Vec<Row<Arc<Service>>> {
         Row::new("GET", "/v1/usage", get(usage::usage)),
         Row::new("POST", "/v1/feedback", post(feedback::feedback)),
         Row::new("GET", "/v1/requests/{id}", get(requests::story)),
+        Row::new("GET", "/v1/episodes/{id}", get(episodes::episode)),
     ]
 }
 

@@ -90,7 +90,7 @@ pub(super) async fn answer(
         Ok(flight) => flight,
         Err(refusal) => return Ok(with_limits(service, tenant, Problem::from(refusal).into_response())),
     };
-    let id = flight.id();
+    let (id, episode) = (flight.id(), flight.episode().cloned());
     let answered = match call.stream {
         true => streamed(service, flight, created, surface, ticket.clone()).await,
         false => whole(flight, created, surface).await,
@@ -98,6 +98,7 @@ pub(super) async fn answer(
     let is_to_come = call.stream && answered.is_ok();
     let mut response = answered.unwrap_or_else(|problem| surface.problem(problem, id));
     headers::request_id(response.headers_mut(), id);
+    episode.iter().for_each(|episode| headers::episode(response.headers_mut(), episode));
     // A stream keeps itself, when it ends.
     if let (Some(ticket), false) = (ticket, is_to_come) {
         response = repeat::keep(&ticket, response).await;
@@ -127,6 +128,7 @@ async fn streamed(
     more.insert(header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     headers::reserved(&mut more, flight.reserved());
     headers::request_id(&mut more, flight.id());
+    flight.episode().into_iter().for_each(|episode| headers::episode(&mut more, episode));
     let kept = ticket.map(|ticket| Kept::new(ticket, &more));
     let body: Body = stream(flight, first, chunks, heartbeat, kept);
     Ok((more, body).into_response())

@@ -133,8 +133,9 @@ impl Open {
         let requests = if how == How::Voided { Count::ZERO } else { Count::ONE };
         let spent = Amounts { requests, tool_calls: detail.tools.all, ..spent };
         let tools = detail.tools.clone();
-        let (id, overrun) =
-            (self.row.id, Amounts { requests: Count::ZERO, ..spent }.saturating_sub(self.held));
+        // Calls of tools that nothing limits are counted, and were not set aside.
+        let bounded = Amounts { requests: Count::ZERO, tool_calls: Count::ZERO, ..spent };
+        let (id, overrun) = (self.row.id, bounded.saturating_sub(self.held));
         let mut entries = Vec::new();
         // A row that may have got lost is journalled again, before the end that refers to it.
         if self.stage == Stage::Dispatching || (self.stage == Stage::Reserved && how != How::Voided) {

@@ -2,8 +2,8 @@
 
 use prometheus::core::Collector;
 use prometheus::{
-    CounterVec, Error, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry,
+    CounterVec, Error, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, IntGaugeVec, Opts, Registry,
 };
 
 /// Makes series in one registry, each with its help text.
@@ -17,6 +17,10 @@ impl Maker<'_> {
     fn keep<C: Collector + Clone + 'static>(&self, series: C) -> Result<C, Error> {
         self.0.register(Box::new(series.clone()))?;
         Ok(series)
+    }
+
+    pub(super) fn count(&self, name: &str, help: &str) -> Result<IntCounter, Error> {
+        self.keep(IntCounter::with_opts(opts(name, help))?)
     }
 
     pub(super) fn counts(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {

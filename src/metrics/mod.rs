@@ -3,6 +3,7 @@
 //! Labels are names from the configuration or words of an enumeration, never a key, a prompt or free text;
 //! a caller's unknown name is counted as `other`.
 
+mod agents;
 mod begin;
 mod buckets;
 mod maker;
@@ -14,6 +15,7 @@ use prometheus::{Encoder, Registry, TextEncoder};
 
 use maker::Maker;
 
+pub use agents::Agents;
 pub use series::{Backends, Learned, LedgerSeries, Money, Requests, Rollout, Thinking};
 pub use tools::{ToolCalls, ToolDecision};
 pub use votes::Votes;
@@ -41,6 +43,8 @@ pub struct Metrics {
     pub votes: Votes,
     /// What becomes of the tool calls of runs with limits.
     pub tools: ToolCalls,
+    /// How steps of agents find their runs.
+    pub agents: Agents,
     /// What is watched before it is switched on, and what money counts for.
     pub rollout: Rollout,
 }
@@ -62,8 +66,20 @@ impl Metrics {
         let (thinking, money) = (Thinking::new(&make)?, Money::new(&make)?);
         let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
         let (learning, votes, rollout) = (Learned::new(&make)?, Votes::new(&make)?, Rollout::new(&make)?);
-        let tools = ToolCalls::new(&make)?;
-        Ok(Metrics { requests, thinking, money, backends, ledger, learning, votes, tools, rollout, registry })
+        let (tools, agents) = (ToolCalls::new(&make)?, Agents::new(&make)?);
+        Ok(Metrics {
+            requests,
+            thinking,
+            money,
+            backends,
+            ledger,
+            learning,
+            votes,
+            tools,
+            agents,
+            rollout,
+            registry,
+        })
     }
 
     /// All series in Prometheus' text format 0.0.4.

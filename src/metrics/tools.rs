@@ -19,16 +19,20 @@ pub enum ToolDecision {
     Trimmed,
     /// Its tool was not offered, being used up; counted once for each answer.
     Withheld,
+    /// It reached the caller, and would have been trimmed by rules that are only watched.
+    Watched,
 }
 
 impl ToolDecision {
-    const ALL: [ToolDecision; 3] = [ToolDecision::Passed, ToolDecision::Trimmed, ToolDecision::Withheld];
+    const ALL: [ToolDecision; 4] =
+        [ToolDecision::Passed, ToolDecision::Trimmed, ToolDecision::Withheld, ToolDecision::Watched];
 
     fn word(self) -> &'static str {
         match self {
             ToolDecision::Passed => "passed",
             ToolDecision::Trimmed => "trimmed",
             ToolDecision::Withheld => "withheld",
+            ToolDecision::Watched => "watched",
         }
     }
 }

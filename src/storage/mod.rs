@@ -4,6 +4,7 @@ mod answers;
 mod archive;
 mod books;
 mod calls;
+mod episodes;
 mod error;
 mod file;
 mod keys;
@@ -22,15 +23,17 @@ pub use archive::{Archive, Restored, restore};
 pub use books::Report;
 pub use error::StorageError;
 pub use postgres::{
-    Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresJournal, PostgresKeyStore,
-    PostgresResponses, PostgresStories,
+    Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresEpisodes, PostgresJournal,
+    PostgresKeyStore, PostgresResponses, PostgresStories,
 };
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
 pub use sqlite::{
-    Sqlite, SqliteAnswers, SqliteArchive, SqliteJournal, SqliteKeyStore, SqliteResponses, SqliteStories,
+    Sqlite, SqliteAnswers, SqliteArchive, SqliteEpisodes, SqliteJournal, SqliteKeyStore, SqliteResponses,
+    SqliteStories,
 };
 
 use crate::agent::stored::{MemoryResponses, Responses};
+use crate::agent::{Episodes, MemoryEpisodes, NearbyEpisodes};
 use crate::history::{MemoryStories, Stories};
 use crate::idempotency::{Answers, MemoryAnswers};
 use crate::ledger::{Accounts, Bank, Journal, JournalError, MemoryJournal, standing};
@@ -136,6 +139,17 @@ impl Database {
             Database::Memory => Arc::new(MemoryResponses::default()),
             Database::Sqlite(database) => Arc::new(SqliteResponses::new(database.clone())),
             Database::Postgres(database) => Arc::new(PostgresResponses::new(database.clone())),
+        }
+    }
+
+    /// Runs of agents. Where nobody else writes them, the latest are remembered beside it.
+    pub fn episodes(&self) -> Arc<dyn Episodes> {
+        match self {
+            Database::Memory => Arc::new(MemoryEpisodes::default()),
+            Database::Sqlite(database) => {
+                Arc::new(NearbyEpisodes::new(Arc::new(SqliteEpisodes::new(database.clone()))))
+            }
+            Database::Postgres(database) => Arc::new(PostgresEpisodes::new(database.clone())),
         }
     }
 

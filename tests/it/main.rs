@@ -10,6 +10,7 @@
 )]
 
 mod access;
+mod agents;
 mod books;
 mod budgets;
 mod crash;

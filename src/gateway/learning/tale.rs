@@ -99,6 +99,7 @@ impl Flying {
             chosen: chosen.unwrap_or_default(),
             explored: false,
             why: plan.why.clone(),
+            episode: self.stepping.as_ref().map(|stepping| stepping.id().clone()),
         };
         decision.explored = plan.propensity < 1.0 && decision.regret() > 0.0;
         decision

@@ -7,6 +7,7 @@ use crate::chat::Event;
 use crate::gateway::{Receipt, Settled, Tally};
 use crate::units::{RequestId, Timestamp, Tokens};
 
+use crate::http::episodes;
 use crate::http::said::Said;
 use crate::http::signed;
 
@@ -146,6 +147,7 @@ pub(in crate::http) fn budget(receipt: &Receipt) -> Value {
         let each = receipt.choices.iter().map(|choice| Value::Object(phases(receipt, choice)));
         budget.insert("choices".into(), each.collect::<Vec<_>>().into());
     }
+    budget.extend(receipt.episode.iter().flat_map(episodes::told));
     budget.insert("other".into(), other(receipt));
     budget.insert("cost_usd".into(), receipt.cost.to_string().into());
     budget.insert("reserved_usd".into(), receipt.reserved.to_string().into());

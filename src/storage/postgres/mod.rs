@@ -6,6 +6,7 @@ mod archive;
 mod bank;
 mod burial;
 mod changes;
+mod episodes;
 mod journal;
 mod keys;
 mod opening;
@@ -33,6 +34,7 @@ pub use answers::PostgresAnswers;
 pub use archive::PostgresArchive;
 pub use bank::PostgresBank;
 pub use changes::Changes;
+pub use episodes::PostgresEpisodes;
 pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
 #[cfg(test)]
@@ -72,6 +74,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (6, "priority", include_str!("../../../migrations/postgres/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/postgres/0007_history.sql")),
     (8, "episodes", include_str!("../../../migrations/postgres/0008_episodes.sql")),
+    (9, "runs", include_str!("../../../migrations/postgres/0009_runs.sql")),
     (10, "responses", include_str!("../../../migrations/postgres/0010_responses.sql")),
 ];
 

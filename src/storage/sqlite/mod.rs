@@ -2,6 +2,7 @@
 
 mod answers;
 mod archive;
+mod episodes;
 mod journal;
 mod keys;
 mod records;
@@ -24,6 +25,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 pub use answers::SqliteAnswers;
 pub use archive::SqliteArchive;
+pub use episodes::SqliteEpisodes;
 pub use journal::SqliteJournal;
 pub use keys::SqliteKeyStore;
 pub use responses::SqliteResponses;
@@ -46,6 +48,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (6, "priority", include_str!("../../../migrations/sqlite/0006_priority.sql")),
     (7, "history", include_str!("../../../migrations/sqlite/0007_history.sql")),
     (8, "episodes", include_str!("../../../migrations/sqlite/0008_episodes.sql")),
+    (9, "runs", include_str!("../../../migrations/sqlite/0009_runs.sql")),
     (10, "responses", include_str!("../../../migrations/sqlite/0010_responses.sql")),
 ];
 

@@ -37,8 +37,8 @@ use crate::units::{Money, RequestId, Timestamp, Tokens};
 
 use super::sqlite::MIGRATIONS;
 use super::{
-    Database, Settings, Sqlite, SqliteAnswers, SqliteJournal, SqliteResponses, SqliteSettings, SqliteStories,
-    StorageError, Synchronous,
+    Database, Settings, Sqlite, SqliteAnswers, SqliteEpisodes, SqliteJournal, SqliteResponses,
+    SqliteSettings, SqliteStories, StorageError, Synchronous,
 };
 
 fn settings(path: &Path) -> SqliteSettings {
@@ -114,6 +114,13 @@ async fn responses_in_sqlite_conform() {
     let folder = tempfile::tempdir().unwrap();
     let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
     agent::stored::conformance::conforms(&SqliteResponses::new(Arc::new(database))).await;
+}
+
+#[tokio::test]
+async fn runs_in_sqlite_conform() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Sqlite::open(&settings(&folder.path().join("stint.db"))).await.unwrap();
+    agent::conformance::conforms(&SqliteEpisodes::new(Arc::new(database))).await;
 }
 
 #[tokio::test]

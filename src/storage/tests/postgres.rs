@@ -13,8 +13,8 @@ use crate::{agent, history, idempotency, tenant};
 
 use super::super::postgres::MIGRATIONS;
 use super::super::{
-    DatabaseUrl, Postgres, PostgresAnswers, PostgresJournal, PostgresKeyStore, PostgresResponses,
-    PostgresSettings, PostgresStories, StorageError,
+    DatabaseUrl, Postgres, PostgresAnswers, PostgresEpisodes, PostgresJournal, PostgresKeyStore,
+    PostgresResponses, PostgresSettings, PostgresStories, StorageError,
 };
 use super::cluster::cluster;
 
@@ -79,6 +79,20 @@ async fn responses_in_postgres_conform() {
 #[tokio::test]
 async fn stories_in_postgres_conform() {
     history::conformance::conforms(&PostgresStories::new(connect(&cluster().database()).await)).await;
+}
+
+#[tokio::test]
+async fn runs_in_postgres_conform() {
+    agent::conformance::conforms(&PostgresEpisodes::new(connect(&cluster().database()).await)).await;
+}
+
+/// Of two that begin with the same and go on at one moment, each is its own run.
+#[tokio::test]
+async fn twins_that_are_asked_for_at_once_are_handed_out_once_each() {
+    let url = cluster().database();
+    let (one, other) =
+        (PostgresEpisodes::new(connect(&url).await), PostgresEpisodes::new(connect(&url).await));
+    agent::conformance::twins_at_once(&one, &other).await;
 }
 
 /// LB-25, for this database.

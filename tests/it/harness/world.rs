@@ -7,17 +7,19 @@ use std::time::Duration;
 use axum::Router;
 use serde_json::Value;
 use stint::agent::stored::{self, MemoryResponses, ResponseKeeper, Responses};
+use stint::agent::{self, Episodes, MemoryEpisodes};
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::Scripted;
 use stint::catalog::{self, Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
 use stint::config;
-use stint::gateway::{Gateway, LearnSettings, Learning, Parts};
+use stint::gateway::{Agents, Gateway, LearnSettings, Learning, Parts};
 use stint::history::Stories;
 use stint::http::{self, Server, Service};
 use stint::idempotency::{self, Idempotency, MemoryAnswers};
-use stint::ledger::{AccountId, Journal, Ledger, MemoryJournal, Totals};
+use stint::ledger::{AccountId, Bank, Journal, Ledger, MemoryJournal, Totals};
 use stint::metrics::Metrics;
+use stint::storage::Database;
 use stint::tasks::Tasks;
 use stint::tenant::{Keys, Tenant, TenantLimit, Terms, hash_key};
 use stint::units::{Amount, Chance, Money, Price, Timestamp, Tokens, Window};
@@ -101,17 +103,43 @@ impl Served {
 /// Where stories are kept, and how is learned from them.
 type Learns = (Arc<dyn Stories>, LearnSettings);
 
-/// What is remembered of requests and of responses.
-struct Memory {
-    remembered: idempotency::Settings,
-    store: Arc<dyn Responses>,
-    kept: stored::Settings,
+/// Where the accounts, the runs of agents and the responses are.
+pub(crate) struct Stored {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) bank: Option<Arc<dyn Bank>>,
+    pub(crate) episodes: Arc<dyn Episodes>,
+    /// How runs are held.
+    pub(crate) agents: agent::Settings,
+    pub(crate) responses: Arc<dyn Responses>,
+    /// How responses are kept.
+    pub(crate) kept: stored::Settings,
 }
 
-impl From<idempotency::Settings> for Memory {
-    fn from(remembered: idempotency::Settings) -> Memory {
-        let store = Arc::new(MemoryResponses::default());
-        Memory { remembered, store, kept: stored::Settings::default() }
+impl Stored {
+    /// In that journal, and nothing else that lasts.
+    pub(crate) fn alone(journal: Arc<dyn Journal>) -> Stored {
+        let (episodes, responses) =
+            (Arc::new(MemoryEpisodes::default()), Arc::new(MemoryResponses::default()));
+        let (agents, kept) = (agent::Settings::default(), stored::Settings::default());
+        Stored { journal, bank: None, episodes, agents, responses, kept }
+    }
+
+    /// All in one database.
+    pub(crate) fn of(database: &Database) -> Stored {
+        let (bank, episodes, responses) = (database.bank(), database.episodes(), database.responses());
+        Stored { bank, episodes, responses, ..Stored::alone(database.journal()) }
+    }
+
+    async fn ledger(&self, tasks: &Tasks, observer: Arc<Quiet>, terms: &[Terms]) -> Ledger {
+        let settings = Default::default();
+        match &self.bank {
+            Some(bank) => Ledger::share(tasks, bank.clone(), observer, settings, terms).await,
+            None => {
+                let journal = self.journal.clone();
+                Ledger::open(tasks, journal, observer, settings, terms, Timestamp::now()).await
+            }
+        }
+        .unwrap()
     }
 }
 
@@ -163,13 +191,14 @@ impl World {
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
         let served = models.into_iter().map(|(model, backend)| Served::by(model, vec![backend])).collect();
-        World::of(journal, served, callers, remembered, (vec![auto()], None), adjust).await
+        let stored = Stored::alone(journal);
+        World::of(stored, served, callers, remembered, (vec![auto()], None), adjust).await
     }
 
     /// Models with their targets, and nothing else out of the ordinary.
     pub(crate) async fn fleets(served: Vec<Served>, callers: Vec<Caller>) -> World {
-        let journal = Arc::new(MemoryJournal::default());
-        World::of(journal, served, callers, idempotency::Settings::default(), (vec![auto()], None), |_| ())
+        let stored = Stored::alone(Arc::new(MemoryJournal::default()));
+        World::of(stored, served, callers, idempotency::Settings::default(), (vec![auto()], None), |_| ())
             .await
     }
 
@@ -182,9 +211,10 @@ impl World {
         settings: LearnSettings,
     ) -> World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
-        let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
+        let remembered = idempotency::Settings::default();
+        let stored = Stored::alone(Arc::new(MemoryJournal::default()));
         let routes = (vec![route], Some((stories, settings)));
-        World::of(journal, served, callers, remembered, routes, |_| ()).await
+        World::of(stored, served, callers, remembered, routes, |_| ()).await
     }
 
     /// Models, with responses kept there.
@@ -195,9 +225,9 @@ impl World {
         kept: stored::Settings,
     ) -> World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
-        let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
-        let memory = Memory { remembered, store, kept };
-        World::of(journal, served, callers, memory, (vec![auto()], None), |_| ()).await
+        let stored = Stored { responses: store, kept, ..Stored::alone(Arc::new(MemoryJournal::default())) };
+        let remembered = idempotency::Settings::default();
+        World::of(stored, served, callers, remembered, (vec![auto()], None), |_| ()).await
     }
 
     /// Models, and routes among them; `auto` must be one.
@@ -207,19 +237,30 @@ impl World {
         routes: Vec<Route>,
     ) -> World {
         let served = models.into_iter().map(|(model, script)| Served::by(model, vec![script])).collect();
-        let (journal, remembered) = (Arc::new(MemoryJournal::default()), idempotency::Settings::default());
-        World::of(journal, served, callers, remembered, (routes, None), |_| ()).await
+        let remembered = idempotency::Settings::default();
+        let stored = Stored::alone(Arc::new(MemoryJournal::default()));
+        World::of(stored, served, callers, remembered, (routes, None), |_| ()).await
+    }
+
+    /// Models that serve agents, with all of it in one database.
+    pub(crate) async fn agents(
+        served: Vec<Served>,
+        callers: Vec<Caller>,
+        routes: Vec<Route>,
+        stored: Stored,
+    ) -> World {
+        let remembered = idempotency::Settings::default();
+        World::of(stored, served, callers, remembered, (routes, None), |_| ()).await
     }
 
     async fn of(
-        journal: Arc<dyn Journal>,
+        stored: Stored,
         served: Vec<Served>,
         callers: Vec<Caller>,
-        memory: impl Into<Memory>,
+        remembered: idempotency::Settings,
         (routes, learns): (Vec<Route>, Option<Learns>),
         adjust: impl FnOnce(&mut http::Settings),
     ) -> World {
-        let Memory { remembered, store, kept } = memory.into();
         let settings = config::load(None, &|name| (name == "STINT_LEDGER").then(|| ":memory:".into()))
             .expect("the defaults are right");
         let (tasks, metrics) = (Tasks::default(), Arc::new(Metrics::new().unwrap()));
@@ -229,9 +270,8 @@ impl World {
         }
         let keys = Keys::new(callers.into_iter().map(|caller| caller.tenant).collect()).unwrap();
         let observer = Arc::new(Quiet);
-        let ledger = Ledger::open(&tasks, journal, observer, Default::default(), &terms, Timestamp::now())
-            .await
-            .unwrap();
+        let ledger = stored.ledger(&tasks, observer, &terms).await;
+        let agents = Agents::open(&tasks, stored.episodes, metrics.clone(), stored.agents);
         let learning = match learns {
             Some((stories, settings)) => Learning::open(&tasks, stories, metrics.clone(), settings).await,
             None => Learning::off(),
@@ -245,6 +285,7 @@ impl World {
             fleets: served.into_iter().map(|served| served.fleet(&metrics)).collect(),
             calibration: stint::estimate::shipped().unwrap(),
             learning,
+            agents,
         });
         let answers = Arc::new(MemoryAnswers::default());
         let idempotency =
@@ -254,7 +295,7 @@ impl World {
         adjust(&mut http);
         let refresh = Box::new(|| ());
         let (settings, shared, inside) = (http.clone(), metrics.clone(), gateway.clone());
-        let responses = ResponseKeeper::open(&tasks, store, kept);
+        let responses = ResponseKeeper::open(&tasks, stored.responses, stored.kept);
         let service = Service { settings, keys, gateway, idempotency, responses, metrics: shared, refresh };
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());

@@ -1,0 +1,162 @@
+//! What every store of runs must do: one suite for all of them.
+
+use crate::catalog::TaskClass;
+use crate::chat::EpisodeLimits;
+use crate::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
+
+use super::{Course, Ending, Episode, Episodes, Extension, LastStep, Link};
+
+const EVER: Timestamp = Timestamp(0);
+
+/// Runs the whole suite on an empty store.
+pub(crate) async fn conforms(store: &dyn Episodes) {
+    limits_are_only_lowered(store, "limited").await;
+    limits_stay(store, "limited").await;
+    a_run_is_its_account_s_alone(store).await;
+    a_run_is_found_by_its_last_history(store).await;
+    twins_are_handed_out_once_each(store).await;
+    what_is_too_old_is_not_found(store).await;
+    steps_are_counted_and_the_latest_courses_told(store).await;
+    the_oldest_are_purged_first(store).await;
+}
+
+fn account() -> AccountId {
+    AccountId::new("acme/alice")
+}
+
+fn id(name: &str) -> EpisodeId {
+    name.parse().unwrap()
+}
+
+fn limits(nanos: u64, searches: u64) -> EpisodeLimits {
+    let mut limits = EpisodeLimits { cost: Some(Money(nanos)), ..EpisodeLimits::default() };
+    limits.tools.all = Some(Count(9));
+    limits.tools.each.insert("search \"x\"*".into(), Count(searches));
+    limits
+}
+
+fn step(name: &str, from: Option<u8>, to: &[u8], at: i64) -> Extension {
+    let last = LastStep {
+        model: "one".into(),
+        class: TaskClass::Agentic,
+        context: Tokens(1_000),
+        ended: Ending::Open,
+    };
+    Extension {
+        account: account(),
+        id: id(name),
+        from: from.map(link),
+        to: to.iter().copied().map(link).collect(),
+        is_first: from.is_none(),
+        last,
+        at: Timestamp(at),
+    }
+}
+
+fn link(number: u8) -> Link {
+    Link([number; 16])
+}
+
+async fn find(store: &dyn Episodes, number: u8) -> Option<String> {
+    let found = store.find(&account(), &link(number), EVER).await.unwrap();
+    found.map(|id| id.to_string())
+}
+
+pub(crate) async fn limits_are_only_lowered(store: &dyn Episodes, name: &str) {
+    let none = EpisodeLimits::default();
+    assert_eq!(store.read(&account(), &id(name)).await.unwrap(), None);
+    let begun = store.open(&account(), &id(name), &none, Timestamp(10)).await.unwrap();
+    assert_eq!(begun, Episode::new(id(name), none.clone(), Timestamp(10)));
+    store.open(&account(), &id(name), &limits(50, 3), Timestamp(11)).await.unwrap();
+    let higher = store.open(&account(), &id(name), &limits(70, 2), Timestamp(12)).await.unwrap();
+    assert_eq!(higher.limits, limits(50, 2));
+}
+
+pub(crate) async fn limits_stay(store: &dyn Episodes, name: &str) {
+    let again = store.open(&account(), &id(name), &EpisodeLimits::default(), Timestamp(13)).await.unwrap();
+    assert_eq!(again.limits, limits(50, 2));
+    store.extend(&step(name, Some(1), &[2], 14)).await.unwrap();
+    let again = store.open(&account(), &id(name), &EpisodeLimits::default(), Timestamp(15)).await.unwrap();
+    assert_eq!((again.limits, again.steps), (limits(50, 2), Count(1)));
+}
+
+async fn a_run_is_its_account_s_alone(store: &dyn Episodes) {
+    let other = AccountId::new("acme");
+    store.open(&account(), &id("mine"), &limits(5, 5), Timestamp(20)).await.unwrap();
+    store.extend(&step("mine", None, &[20], 21)).await.unwrap();
+    assert_eq!(store.read(&other, &id("mine")).await.unwrap(), None);
+    assert_eq!(store.find(&other, &link(20), EVER).await.unwrap(), None);
+    let theirs = store.open(&other, &id("mine"), &EpisodeLimits::default(), Timestamp(22)).await.unwrap();
+    assert!(theirs.limits.is_empty());
+}
+
+async fn a_run_is_found_by_its_last_history(store: &dyn Episodes) {
+    assert_eq!(find(store, 30).await, None);
+    store.extend(&step("found", None, &[30, 31], 30)).await.unwrap();
+    store.extend(&step("found", Some(30), &[32], 31)).await.unwrap();
+    for number in [31, 32, 30] {
+        assert_eq!(find(store, number).await.as_deref(), Some("found"), "also by an earlier one");
+    }
+    let found = store.read(&account(), &id("found")).await.unwrap().unwrap();
+    assert_eq!(
+        (found.steps, found.last, found.used),
+        (Count(2), Some(step("found", None, &[], 0).last), Timestamp(31))
+    );
+}
+
+async fn twins_are_handed_out_once_each(store: &dyn Episodes) {
+    for (name, at) in [("younger", 41), ("older", 40), ("youngest", 42)] {
+        store.extend(&step(name, None, &[40], at)).await.unwrap();
+    }
+    assert_eq!(store.twins(&account(), &link(40), Timestamp(41)).await.unwrap().len(), 2);
+    assert_eq!(find(store, 40).await.as_deref(), Some("older"));
+    // The step that follows says the same once more, and counts no second time.
+    store.extend(&step("older", Some(40), &[41], 43)).await.unwrap();
+    assert_eq!(find(store, 40).await.as_deref(), Some("younger"));
+    assert_eq!(find(store, 40).await.as_deref(), Some("youngest"));
+    assert_eq!(find(store, 40).await.as_deref(), Some("older"), "all were gone on from once");
+}
+
+/// Two who ask two stores of one database at once.
+pub(crate) async fn twins_at_once(one: &dyn Episodes, other: &dyn Episodes) {
+    for round in 100..120 {
+        for name in ["left", "right"] {
+            one.extend(&step(&format!("{name} {round}"), None, &[round], 1)).await.unwrap();
+        }
+        let (left, right) = tokio::join!(find(one, round), find(other, round));
+        assert!(left.is_some() && right.is_some() && left != right, "{left:?} {right:?}");
+    }
+}
+
+async fn what_is_too_old_is_not_found(store: &dyn Episodes) {
+    store.extend(&step("old", None, &[50], 50)).await.unwrap();
+    assert_eq!(store.find(&account(), &link(50), Timestamp(51)).await.unwrap(), None);
+    assert_eq!(store.find(&account(), &link(50), Timestamp(50)).await.unwrap(), Some(id("old")));
+}
+
+async fn steps_are_counted_and_the_latest_courses_told(store: &dyn Episodes) {
+    store.extend(&step("short", None, &[60], 60)).await.unwrap();
+    let mut last = step("short", Some(60), &[61], 61);
+    last.last.ended = Ending::Answered;
+    last.last.model = "two".into();
+    store.extend(&last).await.unwrap();
+    store.open(&account(), &id("unanswered"), &EpisodeLimits::default(), Timestamp(62)).await.unwrap();
+    let course =
+        Course { class: TaskClass::Agentic, model: "two".into(), steps: Count(2), ended: Ending::Answered };
+    assert_eq!(store.courses(1).await.unwrap(), [course]);
+    assert!(store.courses(100).await.unwrap().len() > 1);
+}
+
+async fn the_oldest_are_purged_first(store: &dyn Episodes) {
+    while store.purge(Timestamp(1_000), 3).await.unwrap() >= 3 {}
+    assert_eq!(store.purge(Timestamp(1_000), 3).await.unwrap(), 0);
+    assert_eq!(find(store, 30).await, None);
+    for (name, at) in [("b", 71), ("a", 70), ("c", 72)] {
+        store.extend(&step(name, None, &[u8::try_from(at).unwrap()], at)).await.unwrap();
+    }
+    assert_eq!(store.purge(Timestamp(72), 1).await.unwrap(), 1);
+    assert_eq!(store.read(&account(), &id("a")).await.unwrap(), None);
+    assert_eq!(find(store, 71).await.as_deref(), Some("b"));
+    assert_eq!(store.purge(Timestamp(72), 5).await.unwrap(), 1);
+    assert_eq!((find(store, 71).await, find(store, 72).await.as_deref()), (None, Some("c")));
+}

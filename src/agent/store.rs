@@ -1,0 +1,203 @@
+//! Where runs of agents are kept, behind a trait: what they may take, and how they are known again.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::catalog::TaskClass;
+use crate::chat::EpisodeLimits;
+use crate::units::{AccountId, Count, EpisodeId, Timestamp, Tokens};
+
+use super::Link;
+
+/// A run of an agent as it is stored. What it has spent, the ledger knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Episode {
+    /// Its name, unique under its account.
+    pub id: EpisodeId,
+    /// What it may take altogether.
+    pub limits: EpisodeLimits,
+    /// The last of its steps that was answered.
+    pub last: Option<LastStep>,
+    /// How many were answered.
+    pub steps: Count,
+    /// When it was last heard of.
+    pub used: Timestamp,
+}
+
+/// The step of a run that was answered last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastStep {
+    /// Who answered it.
+    pub model: Arc<str>,
+    /// What kind of task it looked like.
+    pub class: TaskClass,
+    /// How much its model read and wrote: what its provider may still have in its cache.
+    pub context: Tokens,
+    /// Whether that was the end of the run, as far as one can tell.
+    pub ended: Ending,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// Tools are to be called.
+    #[default]
+    Open,
+    /// The agent gave its answer.
+    Answered,
+    /// It was made to give its answer.
+    Capped,
+}
+
+/// A step of a run that was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extension {
+    /// Whose run it is.
+    pub account: AccountId,
+    /// Which run.
+    pub id: EpisodeId,
+    /// The history that it went on from.
+    pub from: Option<Link>,
+    /// The histories that it ends with, one for each answer.
+    pub to: Vec<Link>,
+    /// Whether the run is a new one, of which nothing can be known yet but this step.
+    pub is_first: bool,
+    /// The step.
+    pub last: LastStep,
+    /// When it was answered.
+    pub at: Timestamp,
+}
+
+/// How long a run took that went so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Course {
+    /// What kind of task it was.
+    pub class: TaskClass,
+    /// The model that was asked last.
+    pub model: Arc<str>,
+    /// How many steps were answered.
+    pub steps: Count,
+    /// Whether those were all that it took.
+    pub ended: Ending,
+}
+
+/// A run that ends with some history, and how often that was gone on from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Twin {
+    /// The run.
+    pub id: EpisodeId,
+    /// How often it was gone on from.
+    pub continued: Count,
+    /// Since when it ends so.
+    pub at: Timestamp,
+}
+
+/// Durable runs. `conformance` says in tests what a store must do. Nobody reaches the runs of another account.
+pub trait Episodes: Send + Sync {
+    /// The run of that name, begun if there is none, with its limits lowered to these; none is ever raised.
+    fn open<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        limits: &'a EpisodeLimits,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Episode, EpisodesError>>;
+
+    /// The run of that name, if there is one.
+    fn read<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>>;
+
+    /// A run that has ended with this history at `since` or later: of several, the one that was gone on from least often,
+    /// and then the oldest. It counts as gone on from since.
+    fn find<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a Link,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>>;
+
+    /// All runs that have ended with this history at `since` or later.
+    fn twins<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a Link,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<Twin>, EpisodesError>>;
+
+    /// Keeps a step; a run that is not there is begun without limits.
+    fn extend<'a>(&'a self, step: &'a Extension) -> BoxFuture<'a, Result<(), EpisodesError>>;
+
+    /// How long runs took lately, the latest first, so many at most.
+    fn courses(&self, most: u32) -> BoxFuture<'_, Result<Vec<Course>, EpisodesError>>;
+
+    /// Forgets runs and histories of before, so many of each at most; says how many of the more numerous.
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, EpisodesError>>;
+}
+
+/// A store that did not do its work. Whether a change is in it is unknown; making it again is safe, but that a step may be
+/// counted twice.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct EpisodesError {
+    message: String,
+    #[source]
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+impl EpisodesError {
+    /// A failure without a deeper cause.
+    pub fn new(message: impl Into<String>) -> EpisodesError {
+        EpisodesError { message: message.into(), source: None }
+    }
+
+    /// A failure with its cause.
+    pub fn caused(
+        message: impl Into<String>,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> EpisodesError {
+        EpisodesError { message: message.into(), source: Some(Arc::new(source)) }
+    }
+}
+
+impl Ending {
+    /// All of them.
+    pub const ALL: [Ending; 3] = [Ending::Open, Ending::Answered, Ending::Capped];
+
+    /// The word in the store.
+    pub fn word(self) -> &'static str {
+        match self {
+            Ending::Open => "open",
+            Ending::Answered => "answered",
+            Ending::Capped => "capped",
+        }
+    }
+}
+
+impl Episode {
+    /// One that nothing is known of yet.
+    pub fn new(id: EpisodeId, limits: EpisodeLimits, now: Timestamp) -> Episode {
+        Episode { id, limits, last: None, steps: Count::ZERO, used: now }
+    }
+
+    /// How long it took so far, once a step was answered.
+    pub fn course(&self) -> Option<Course> {
+        let last = self.last.as_ref()?;
+        let (class, model) = (last.class, last.model.clone());
+        Some(Course { class, model, steps: self.steps, ended: last.ended })
+    }
+}
+
+impl Twin {
+    /// The one that is handed out first of some.
+    pub fn first<'t>(twins: impl IntoIterator<Item = &'t mut Twin>) -> Option<&'t mut Twin> {
+        twins.into_iter().min_by(|one, other| one.rank().cmp(&other.rank()))
+    }
+
+    fn rank(&self) -> (Count, Timestamp, &EpisodeId) {
+        (self.continued, self.at, &self.id)
+    }
+}

@@ -1,0 +1,98 @@
+//! What of a choice's tool calls its reader sees, and what was seen in the end, where it is a step of an agent's run.
+
+use crate::agent::{Trim, Trimmed};
+use crate::chat::{Event, Finish, Message, Role, ToolCall, ToolCounts};
+use crate::units::Count;
+
+/// What of a choice's calls passes, and what its reader was told altogether.
+#[derive(Debug, Clone)]
+pub struct Passing {
+    trim: Trim,
+    /// Rules that are only watched: what they would drop is counted, and passes.
+    watched: Option<Trim>,
+    reply: Reply,
+    end: Option<End>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+struct End {
+    trimmed: Trimmed,
+    would_drop: Count,
+}
+
+/// The answer as its reader has it.
+#[derive(Debug, Clone, Default)]
+struct Reply {
+    text: String,
+    calls: Vec<(u32, ToolCall)>,
+}
+
+impl Passing {
+    /// Lets through what `trim` does; `watched` only counts.
+    pub fn new(trim: Trim, watched: Option<Trim>) -> Passing {
+        Passing { trim, watched, reply: Reply::default(), end: None }
+    }
+
+    /// What of an event passes, and what it lets pass.
+    pub(super) fn push(&mut self, event: Event) -> Vec<Event> {
+        if let Some(watched) = &mut self.watched {
+            watched.push(event.clone());
+        }
+        let events = self.trim.push(event);
+        events.iter().for_each(|event| self.reply.hear(event));
+        events
+    }
+
+    /// The answer is over: what still passes, and how it ended for its reader.
+    pub(super) fn finish(&mut self, finish: Finish) -> (Vec<Event>, Finish) {
+        let (events, trimmed) = self.trim.clone().finish(finish);
+        events.iter().for_each(|event| self.reply.hear(event));
+        let watched = self.watched.take().map(|watched| watched.finish(finish).1);
+        let (seen, would_drop) = (trimmed.finish, watched.map(|watched| watched.dropped).unwrap_or_default());
+        self.end = Some(End { trimmed, would_drop });
+        (events, seen)
+    }
+
+    /// The calls that passed so far.
+    pub fn passed(&self) -> &ToolCounts {
+        self.end.as_ref().map_or_else(|| self.trim.passed(), |end| &end.trimmed.passed)
+    }
+
+    /// How many calls did not pass, once the answer is over.
+    pub fn dropped(&self) -> Count {
+        self.end.as_ref().map(|end| end.trimmed.dropped).unwrap_or_default()
+    }
+
+    /// How many would not have passed by rules that were only watched, once the answer is over.
+    pub fn would_drop(&self) -> Count {
+        self.end.as_ref().map(|end| end.would_drop).unwrap_or_default()
+    }
+
+    /// The answer as its reader has it.
+    pub fn message(&self) -> Message {
+        let calls = self.reply.calls.iter().map(|(_, call)| call.clone());
+        Message { tool_calls: calls.collect(), ..Message::text(Role::Assistant, self.reply.text.clone()) }
+    }
+}
+
+impl Reply {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Thought(_) | Event::Signed(_) => {}
+            Event::Answer(text) => self.text.push_str(text),
+            Event::ToolCall(delta) => {
+                let known = self.calls.iter_mut().find(|(index, _)| *index == delta.index);
+                if let Some((_, call)) = known {
+                    return call.arguments.push_str(&delta.arguments);
+                }
+                let call = ToolCall {
+                    id: delta.id.clone().unwrap_or_default(),
+                    name: delta.name.clone().unwrap_or_default(),
+                    arguments: delta.arguments.clone(),
+                };
+                self.calls.push((delta.index, call));
+            }
+        }
+    }
+}

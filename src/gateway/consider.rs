@@ -1,0 +1,83 @@
+//! What is known about a request before money is asked for: whose rules, how hard, at what prices.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::backend::fleet::Beginning;
+use crate::catalog::{Market, Model};
+use crate::chat::Request;
+use crate::estimate;
+use crate::tenant::Tenant;
+use crate::units::Tokens;
+
+use super::considered::{Considered, Stuck};
+use super::pacing::Pacing;
+use super::rollout::{self, Rules};
+use super::{Gateway, Refusal, needs, voting};
+
+/// A request as it was asked, and as it is to be sent.
+pub(super) struct Sent {
+    /// As its caller wrote it: by this its difficulty is judged.
+    pub(super) asked: Arc<Request>,
+    /// As a model is to have it.
+    pub(super) request: Arc<Request>,
+    /// The model that its run is with.
+    pub(super) sticky: Option<Stuck>,
+}
+
+impl Gateway {
+    /// Estimates the demand and looks at the market.
+    pub(super) fn consider(&self, tenant: &Tenant, request: Request) -> Result<Considered, Refusal> {
+        let rules = self.rules(tenant, &request)?;
+        let request = Arc::new(request);
+        let sent = Sent { asked: request.clone(), request, sticky: None };
+        Ok(self.look(tenant, sent, rules))
+    }
+
+    /// By whose rules a request is decided.
+    pub(super) fn rules(&self, tenant: &Tenant, request: &Request) -> Result<Rules, Refusal> {
+        let catalog = &self.parts.catalog;
+        let user = request.extra.get("user").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let share = Beginning::of(request).share(&format!("{} {user}", tenant.account.as_str()));
+        rollout::rules(catalog, &tenant.access, &request.model, share)
+            .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))
+    }
+
+    /// The same for a request as it is to be sent, by rules that are known.
+    pub(super) fn look(&self, tenant: &Tenant, sent: Sent, rules: Rules) -> Considered {
+        let (catalog, Sent { asked, request, sticky }) = (&self.parts.catalog, sent);
+        let (route, no_vote) = voting::allowed(rules.route, &request);
+        let rules = Rules { route, ..rules };
+        let mut models: Vec<Arc<Model>> =
+            catalog.candidates(&rules.route).map(|model| self.demotions.apply(model)).collect();
+        if let Some(own) =
+            models.iter().position(|model| sticky.as_ref().is_some_and(|stuck| stuck.model == model.name))
+        {
+            // Of equals the first is taken.
+            models[..=own].rotate_right(1);
+        }
+        let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
+        let paced = Pacing::paced(self.account_statement(&tenant.account));
+        let mut market = Market {
+            shadow_price: self.pacing.price(&tenant.account, &paced),
+            worth_factor: self.pacing.factor(&rules.route),
+            ..Market::default()
+        };
+        let needs = needs::of(&request);
+        for model in &models {
+            let Some(fleet) = self.parts.fleets.get(&model.name) else { continue };
+            if !model.services.contains(&needs.service)
+                || !needs.capabilities.iter().all(|need| model.can(*need))
+            {
+                // It will be refused, so its tokenizer need not read the prompt.
+                continue;
+            }
+            prompts.insert(model.name.clone(), fleet.prompt_tokens(&request));
+            market.models.insert(model.name.clone(), fleet.conditions());
+        }
+        let prior = estimate::estimate(&asked, &prompts, &self.parts.calibration);
+        let mut demand = prior.clone();
+        self.parts.learning.adjust(&mut demand);
+        Considered { asked, request, rules, no_vote, prior, demand, market, models, paced, sticky }
+    }
+}

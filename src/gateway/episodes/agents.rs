@@ -1,0 +1,103 @@
+//! What a gateway needs for runs of agents: how they are held, where they are kept, and how long they usually take.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
+
+use crate::agent::{Episodes, EpisodesError, Extension, Settings, Tools, Turns};
+use crate::metrics::Metrics;
+use crate::tasks::Tasks;
+
+use super::upkeep;
+
+/// How long the store may take to say what it knows of a run.
+pub(super) const STORE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the end of an answer waits until its step is kept.
+const KEEP_PATIENCE: Duration = Duration::from_secs(1);
+/// Steps that are being kept at once.
+const KEEPING_MAX: usize = 1024;
+
+/// Runs of agents. Clones share them.
+#[derive(Clone)]
+pub struct Agents {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) settings: Settings,
+    pub(super) tools: Arc<Tools>,
+    pub(super) store: Arc<dyn Episodes>,
+    pub(super) metrics: Arc<Metrics>,
+    /// Read by every step, without a lock; replaced as runs end.
+    pub(super) turns: ArcSwap<Turns>,
+    tasks: Tasks,
+    keeping: Arc<Semaphore>,
+}
+
+impl Agents {
+    /// Runs that are kept there. What is too old of them is forgotten from now on.
+    pub fn open(
+        tasks: &Tasks,
+        store: Arc<dyn Episodes>,
+        metrics: Arc<Metrics>,
+        settings: Settings,
+    ) -> Agents {
+        let inner = Arc::new(Inner {
+            tools: Arc::new(settings.tools.clone()),
+            settings,
+            store,
+            metrics,
+            turns: ArcSwap::default(),
+            tasks: tasks.clone(),
+            keeping: Arc::new(Semaphore::new(KEEPING_MAX)),
+        });
+        tasks.spawn(upkeep::run(inner.clone(), tasks.clone()));
+        Agents { inner }
+    }
+
+    /// Asks the store, a bounded time.
+    ///
+    /// # Errors
+    /// When it fails or does not answer.
+    pub(super) async fn patiently<T>(
+        &self,
+        answer: impl Future<Output = Result<T, EpisodesError>>,
+    ) -> Result<T, EpisodesError> {
+        let late = |_| EpisodesError::new("the store did not answer in time");
+        timeout(STORE_PATIENCE, answer).await.map_err(late)?
+    }
+
+    /// Keeps a step, and waits a bounded time until it is kept; where that takes longer, it goes on by itself. Nobody's
+    /// answer fails for it.
+    pub(super) async fn keep(&self, step: Extension) {
+        let Ok(permit) = self.inner.keeping.clone().try_acquire_owned() else {
+            return self.lost("a step is not kept", &EpisodesError::new("too many wait for the store"));
+        };
+        let (agents, (done, kept)) = (self.clone(), oneshot::channel());
+        self.inner.tasks.spawn(async move {
+            let written = agents.patiently(agents.inner.store.extend(&step)).await;
+            if let Err(error) = written {
+                agents.lost("a step is not kept", &error);
+            }
+            let _ = done.send(());
+            drop(permit);
+        });
+        let _ = timeout(KEEP_PATIENCE, kept).await;
+    }
+
+    /// Says that the store did not do its work, and that a run may be taken for another because of it.
+    pub(super) fn lost(&self, what: &str, error: &EpisodesError) {
+        tracing::error!(error = error as &dyn std::error::Error, "{what}");
+        self.inner.metrics.agents.episodes.with_label_values(&["lost"]).inc();
+    }
+}
+
+impl fmt::Debug for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agents").field("settings", &self.inner.settings).finish_non_exhaustive()
+    }
+}

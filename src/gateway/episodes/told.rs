@@ -1,0 +1,97 @@
+//! What a caller is told of a run at the end of one of its steps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::chat::EpisodeLimits;
+use crate::gateway::Gateway;
+use crate::ledger::{EpisodeStanding, EpisodeUse, Ledger};
+use crate::units::{AccountId, Count, EpisodeId, Money, Tokens};
+
+use super::stepping::{Passed, Stepping};
+
+/// How much of something a run has used, and what is left of it where it is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share<T> {
+    /// What is used.
+    pub used: T,
+    /// What is left for others; nothing where it is not limited.
+    pub left: Option<T>,
+}
+
+/// What a caller is told of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// Its name.
+    pub id: EpisodeId,
+    /// Requests.
+    pub turns: Share<Count>,
+    /// Tool calls altogether.
+    pub calls: Share<Count>,
+    /// Of each tool that was called or is limited.
+    pub tools: BTreeMap<Arc<str>, Share<Count>>,
+    /// Money.
+    pub cost: Share<Money>,
+    /// Thinking tokens.
+    pub thinking: Share<Tokens>,
+    /// The calls of this answer that passed.
+    pub passed: Count,
+    /// Those that did not.
+    pub trimmed: Count,
+    /// True where it was the final answer, by what was left.
+    pub is_final: bool,
+}
+
+impl Told {
+    /// How it stands, by its limits.
+    pub(super) fn of(id: EpisodeId, limits: &EpisodeLimits, standing: &EpisodeStanding) -> Told {
+        let EpisodeStanding { spent, reserved } = standing;
+        let share = |limit: Option<Count>, count: fn(&EpisodeUse) -> Count| Share {
+            used: count(spent),
+            left: limit.map(|limit| limit.saturating_sub(count(spent) + count(reserved))),
+        };
+        let names = limits.tools.each.keys().chain(spent.tools.each.keys());
+        let tool = |tool: &Arc<str>| {
+            let (used, taken) = (spent.tools.of(tool), reserved.tools.of(tool));
+            let left = limits.tools.each.get(tool).map(|limit| limit.saturating_sub(used + taken));
+            (tool.clone(), Share { used, left })
+        };
+        Told {
+            turns: share(limits.turns, |taken| taken.turns),
+            calls: share(limits.tools.all, |taken| taken.tools.all),
+            tools: names.map(tool).collect(),
+            cost: Share {
+                used: spent.cost,
+                left: limits.cost.map(|cost| cost.saturating_sub(spent.cost + reserved.cost)),
+            },
+            thinking: Share {
+                used: spent.thinking,
+                left: limits.thinking.map(|most| most.saturating_sub(spent.thinking + reserved.thinking)),
+            },
+            id,
+            passed: Count::ZERO,
+            trimmed: Count::ZERO,
+            is_final: false,
+        }
+    }
+}
+
+impl Stepping {
+    /// How the run stands after this step.
+    pub(in crate::gateway) fn told(&self, ledger: &Ledger, account: &AccountId, passed: &Passed) -> Told {
+        let standing = ledger.episode(account, &self.run.id);
+        Told {
+            passed: passed.tools.all,
+            trimmed: passed.dropped,
+            is_final: self.step.is_final,
+            ..Told::of(self.run.id.clone(), &self.limits, &standing)
+        }
+    }
+}
+
+impl Gateway {
+    /// How a run stands, by the limits that are known of it.
+    pub(super) fn stands(&self, account: &AccountId, id: &EpisodeId, limits: &EpisodeLimits) -> Told {
+        Told::of(id.clone(), limits, &self.parts.ledger.episode(account, id))
+    }
+}

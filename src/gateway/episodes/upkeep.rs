@@ -1,0 +1,108 @@
+//! The task that forgets old runs and learns from those that ended how many turns they take.
+//!
+//! What is learned is kept nowhere by itself: it is made of the runs in the store, all replicas' alike, so it is there after a
+//! start and fades as they are forgotten.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::agent::{Course, Ending, EpisodesError, Run, Turns};
+use crate::tasks::Tasks;
+use crate::units::Timestamp;
+
+use super::agents::Inner;
+
+/// How often the latest runs are looked at, and how many of them.
+const LEARN_EVERY: Duration = Duration::from_secs(30);
+const COURSES_MAX: u32 = 2_000;
+/// Runs deleted at once: settlements may wait for it. Where there were so many, more are deleted soon.
+const PURGE_MAX: u32 = 64;
+const PURGE_EVERY: Duration = Duration::from_secs(60);
+const PURGE_PAUSE: Duration = Duration::from_millis(50);
+/// How long the store may take for either.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs until all ends.
+pub(super) async fn run(inner: Arc<Inner>, tasks: Tasks) {
+    let stopping = tasks.stopping();
+    tokio::pin!(stopping);
+    let (mut learn, mut purge) = (Instant::now(), Instant::now() + PURGE_EVERY);
+    loop {
+        tokio::select! {
+            () = &mut stopping => return,
+            () = sleep_until(learn) => {
+                inner.learn().await;
+                learn = Instant::now() + LEARN_EVERY;
+            }
+            () = sleep_until(purge) => purge = Instant::now() + inner.purge().await,
+        }
+    }
+}
+
+impl Inner {
+    async fn learn(&self) {
+        match in_time(self.store.courses(COURSES_MAX)).await {
+            Ok(courses) => self.turns.store(Arc::new(learned(&courses))),
+            Err(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "how long runs took cannot be read"
+                );
+            }
+        }
+    }
+
+    /// Deletes some of what is too old; says when to look again.
+    async fn purge(&self) -> Duration {
+        let before = Timestamp::now().before(self.settings.expires_after);
+        match in_time(self.store.purge(before, PURGE_MAX)).await {
+            Ok(purged) if purged >= u64::from(PURGE_MAX) => return PURGE_PAUSE,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "old runs cannot be deleted");
+            }
+        }
+        PURGE_EVERY
+    }
+}
+
+async fn in_time<T>(answer: impl Future<Output = Result<T, EpisodesError>>) -> Result<T, EpisodesError> {
+    let late = |_| EpisodesError::new("the store did not answer in time");
+    timeout(PATIENCE, answer).await.map_err(late)?
+}
+
+/// How many turns runs take, by these, of which the latest come first. One that goes on, or was made to end, says that it takes
+/// at least so many.
+fn learned(courses: &[Course]) -> Turns {
+    let mut turns = Turns::default();
+    for course in courses.iter().rev() {
+        let run = Run { turns: course.steps, is_complete: course.ended == Ending::Answered };
+        turns.learn(course.class, &course.model, run);
+    }
+    turns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::TaskClass;
+    use crate::units::{Chance, Count};
+
+    #[test]
+    fn what_was_made_to_end_says_at_least_so_many() {
+        let course = |steps, ended| Course {
+            class: TaskClass::Agentic,
+            model: "one".into(),
+            steps: Count(steps),
+            ended,
+        };
+        let answered = (1..=40).map(|steps| course(steps, Ending::Answered)).collect::<Vec<_>>();
+        let drawn = Chance::new(0.5);
+        let free = learned(&answered).cap(TaskClass::Agentic, "one", drawn).unwrap();
+        let capped: Vec<_> = (0..40).map(|_| course(10, Ending::Capped)).chain(answered).collect();
+        let after = learned(&capped).cap(TaskClass::Agentic, "one", drawn).unwrap();
+        assert!(free.usual >= Count(18) && after.usual >= free.usual, "{free:?} {after:?}");
+    }
+}

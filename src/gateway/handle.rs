@@ -1,0 +1,170 @@
+//! The gateway as others hold it: what it is made of, and what it tells about itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::backend::fleet::Fleet;
+use crate::catalog::{Calibration, Catalog, Prices};
+use crate::chat::Request;
+use crate::ledger::{About, IfAbandoned, Ledger, LedgerError, Line, Usage, UsageQuery};
+use crate::metrics::{Metrics, OTHER};
+use crate::tasks::Tasks;
+use crate::tenant::Tenant;
+use crate::units::{AccountId, RequestId, Timestamp};
+
+use super::demotions::Demotions;
+use super::episodes::Agents;
+use super::learning::Learning;
+use super::pacing::Pacing;
+use super::verifiers::Verifiers;
+use super::{Refusal, Settings, scope};
+
+/// How long after its deadline a reservation is held for a flight that does not come back.
+pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
+
+/// The gateway. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Gateway {
+    pub(super) parts: Arc<Parts>,
+    pub(super) demotions: Arc<Demotions>,
+    pub(super) verifiers: Arc<Verifiers>,
+    pub(super) pacing: Arc<Pacing>,
+    places: Arc<Semaphore>,
+}
+
+/// What a gateway is made of.
+pub struct Parts {
+    /// Limits of a flight.
+    pub settings: Settings,
+    /// Background work.
+    pub tasks: Tasks,
+    /// What Prometheus sees.
+    pub metrics: Arc<Metrics>,
+    /// Accounts and reservations.
+    pub ledger: Ledger,
+    /// Models and routes.
+    pub catalog: Catalog,
+    /// Who serves each model; a fleet for every model of the catalogue.
+    pub fleets: BTreeMap<Arc<str>, Arc<Fleet>>,
+    /// What was learned about lengths and success before.
+    pub calibration: Calibration,
+    /// What is learned from outcomes.
+    pub learning: Learning,
+    /// Runs of agents.
+    pub agents: Agents,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parts").field("catalog", &self.catalog).finish_non_exhaustive()
+    }
+}
+
+impl Gateway {
+    /// A gateway of these parts.
+    pub fn new(parts: Parts) -> Gateway {
+        parts.catalog.models.keys().for_each(|model| parts.metrics.begin_model(model));
+        let places = Arc::new(Semaphore::new(parts.settings.flights_max));
+        let verifiers = Arc::new(Verifiers::of(&parts.catalog));
+        Gateway {
+            parts: Arc::new(parts),
+            demotions: Arc::default(),
+            verifiers,
+            pacing: Arc::default(),
+            places,
+        }
+    }
+
+    /// All models and routes.
+    pub fn catalog(&self) -> &Catalog {
+        &self.parts.catalog
+    }
+
+    /// What is learned, and what is remembered of requests.
+    pub fn learning(&self) -> &Learning {
+        &self.parts.learning
+    }
+
+    /// The models and routes that a caller may name.
+    pub fn catalog_of(&self, tenant: &Tenant) -> Catalog {
+        scope::catalog(&self.parts.catalog, &tenant.access)
+    }
+
+    /// How every limit of a tenant and of the accounts above it stands. Where replicas share the accounts, the others hand
+    /// back what they hold for their next requests first, so that only what is used counts; what of that is set aside
+    /// elsewhere counts as spent.
+    pub async fn statement(&self, tenant: &Tenant) -> Vec<Line> {
+        self.parts.ledger.gather(&tenant.account, &About::default()).await;
+        self.account_statement(&tenant.account)
+    }
+
+    /// How every limit of an account and of those above it stands. Where replicas share the accounts, what others have is
+    /// known as of seconds ago, and what they hold for their next requests counts as spent.
+    pub fn account_statement(&self, account: &AccountId) -> Vec<Line> {
+        let ledger = &self.parts.ledger;
+        ledger.statement(account, &About::default(), ledger.now())
+    }
+
+    /// The time by which requests are admitted: the database's, where replicas share one.
+    pub fn now(&self) -> Timestamp {
+        self.parts.ledger.now()
+    }
+
+    /// What was used, by group.
+    ///
+    /// # Errors
+    /// When the ledger's journal cannot be read.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<Vec<Usage>, LedgerError> {
+        self.parts.ledger.usage(query).await
+    }
+
+    /// True where new requests can be served: the ledger can record them.
+    pub fn is_ready(&self) -> bool {
+        !self.parts.tasks.is_stopping() && !self.parts.ledger.stats().stalled
+    }
+
+    /// Refuses more choices than may be asked for.
+    pub(super) fn count_choices(&self, request: &Request) -> Result<(), Refusal> {
+        let (asked, most) = (request.choices, self.parts.settings.choices_max);
+        if asked > most { Err(Refusal::TooManyChoices { asked, most }) } else { Ok(()) }
+    }
+
+    /// A place among those in flight.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        // Those who are refused together are not to come back together.
+        let retry_after = Duration::from_secs(1 + RequestId::new().seed() % 3);
+        self.places.clone().try_acquire_owned().map_err(|_| Refusal::Overloaded { retry_after })
+    }
+
+    /// Brings the series up to date that tell of targets and of those who wait for them.
+    pub fn show_fleets(&self) {
+        self.parts.fleets.values().for_each(|fleet| fleet.show());
+    }
+
+    /// How long a request may take altogether.
+    pub(super) fn time(&self, request: &Request) -> Duration {
+        let most = self.parts.settings.time_max;
+        request.budget.deadline.map_or(most, |stated| stated.min(most))
+    }
+
+    pub(super) fn prices(&self, model: &str) -> Option<Prices> {
+        let tariff = self.parts.catalog.models.get(model).and_then(|model| model.tariff);
+        tariff.map(|tariff| tariff.rates.list)
+    }
+
+    pub(super) fn if_abandoned(&self, model: &str) -> IfAbandoned {
+        let stops = self.parts.catalog.models.get(model).is_some_and(|model| model.stops_billing);
+        if stops { IfAbandoned::PostMetered } else { IfAbandoned::PostWhole }
+    }
+
+    /// A name of the catalogue as it is; a caller's invention as `other`.
+    pub(super) fn route_label(&self, name: &str) -> Arc<str> {
+        let catalog = &self.parts.catalog;
+        let known = catalog.routes.get_key_value(name).map(|(name, _)| name);
+        let known = known.or_else(|| catalog.models.get_key_value(name).map(|(name, _)| name));
+        known.cloned().unwrap_or_else(|| OTHER.into())
+    }
+}

@@ -1,0 +1,97 @@
+//! Plans on what is left, and sets the worst case aside.
+
+use std::sync::Arc;
+
+use crate::catalog::{Model, Plan, WorstCase};
+use crate::ledger::{About, Claim, Refused, Reservation, Step};
+use crate::plan;
+use crate::tenant::Tenant;
+use crate::units::{Money, RequestId, mixed};
+
+use super::considered::Considered;
+use super::handle::EXPIRY_MARGIN;
+use super::rollout::Observed;
+use super::{Gateway, Refusal, about};
+
+impl Gateway {
+    /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
+    /// may hand back what it does not use: then the plan is made once more.
+    pub(super) async fn reserve(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        on: &Considered,
+    ) -> Result<(Plan, Reservation), Refusal> {
+        match self.try_reserve(tenant, id, on).await {
+            Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on).await,
+            Err(Refusal::Plan(plan::Refusal::DoesNotFit { .. })) if self.parts.ledger.is_shared() => {
+                self.parts.ledger.gather(&tenant.account, &about::of(&on.request.extra)).await;
+                self.try_reserve(tenant, id, on).await
+            }
+            reserved => reserved,
+        }
+    }
+
+    async fn try_reserve(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        on: &Considered,
+    ) -> Result<(Plan, Reservation), Refusal> {
+        let now = self.parts.ledger.now();
+        let about = about::of(&on.request.extra);
+        let allowance = self.parts.ledger.allowance(&tenant.account, &about, now);
+        let mut plan =
+            on.plan(&allowance, mixed(id.seed())).map_err(|refusal| self.explained(refusal, &on.models))?;
+        if let Some(no_vote) = on.no_vote {
+            plan.why = format!("{}; {no_vote}", plan.why);
+        }
+        let reservation = self.parts.ledger.obtain(self.claim(tenant, id, on, &plan, (about, None))).await?;
+        Ok((plan, reservation))
+    }
+
+    /// What is set aside for a plan's first offer, and for the step that it serves.
+    pub(super) fn claim(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        on: &Considered,
+        plan: &Plan,
+        (about, step): (About, Option<Step>),
+    ) -> Claim {
+        let (offer, now) = (&plan.best, self.parts.ledger.now());
+        let tools_cost = step.as_ref().map_or(Money::ZERO, |step| step.tools_cost);
+        Claim {
+            account: tenant.account.clone(),
+            id,
+            about: About { model: Some(offer.model.clone()), ..about },
+            worst: WorstCase { money: offer.worst.money + tools_cost, ..offer.worst },
+            step,
+            prices: self.prices(&offer.model),
+            if_abandoned: self.if_abandoned(&offer.model),
+            now,
+            expires: now + self.time(&on.request) + EXPIRY_MARGIN,
+        }
+    }
+
+    /// What would have been decided, where that is only watched. It reserves nothing; that nothing fits changes nothing.
+    pub(super) fn observe(&self, tenant: &Tenant, id: RequestId, on: &Considered) -> Option<Observed> {
+        let watched = on.rules.watched.as_ref()?;
+        let (ledger, about) = (&self.parts.ledger, about::of(&on.request.extra));
+        let allowance = ledger.allowance(&tenant.account, &about, ledger.now());
+        let factor = self.pacing.factor(watched);
+        on.watched(&allowance, mixed(id.seed()), factor).as_ref().map(Observed::of)
+    }
+
+    /// Where no model can be asked because all are left alone, until when that is so; where there was but one, which.
+    pub(super) fn explained(&self, refusal: plan::Refusal, models: &[Arc<Model>]) -> Refusal {
+        let fleets = models.iter().filter_map(|model| self.parts.fleets.get(&model.name));
+        match (&refusal, fleets.filter_map(|fleet| fleet.rest()).min()) {
+            (plan::Refusal::Unhealthy, Some(retry_after)) => Refusal::Resting { retry_after },
+            _ => match models {
+                [only] => refusal.of_model(&only.name).into(),
+                _ => refusal.into(),
+            },
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Runs of agents out: `GET /v1/episodes/{id}`, and what every answer to a step tells of its run.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+use crate::chat::EpisodeLimits;
+use crate::gateway::{Shown, Told};
+use crate::units::EpisodeId;
+
+use super::auth;
+use super::error::Problem;
+use super::router::Service;
+
+/// How a run of this key stands.
+pub(super) async fn episode(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let tenant = auth::tenant(&service.keys, &headers)?;
+    let id: EpisodeId = id.parse().map_err(|_| Problem::unknown_episode())?;
+    let shown = service.gateway.episode(&tenant, &id).await.map_err(|error| Problem::no_episode(&error))?;
+    let page = page(&shown.ok_or_else(Problem::unknown_episode)?);
+    Ok(([(header::CONTENT_TYPE, "application/json")], page.to_string()).into_response())
+}
+
+fn page(Shown { episode, told }: &Shown) -> Value {
+    let mut page = members(told);
+    page.insert("object".into(), "episode".into());
+    page.insert("limits".into(), limits(&episode.limits));
+    page.insert("used_at".into(), json!(episode.used));
+    page.insert("steps".into(), episode.steps.0.into());
+    if let Some(last) = &episode.last {
+        page.insert("model".into(), (*last.model).into());
+        page.insert("state".into(), last.ended.word().into());
+    }
+    page.into()
+}
+
+fn limits(limits: &EpisodeLimits) -> Value {
+    let mut told = Map::new();
+    if let Some(cost) = limits.cost {
+        told.insert("cost_usd".into(), cost.to_string().into());
+    }
+    if let Some(thinking) = limits.thinking {
+        told.insert("thinking_tokens".into(), thinking.0.into());
+    }
+    if let Some(turns) = limits.turns {
+        told.insert("turns".into(), turns.0.into());
+    }
+    let each = limits.tools.each.iter().map(|(tool, most)| (tool.to_string(), most.0.into()));
+    let all = limits.tools.all.map(|most| ("*".to_owned(), most.0.into()));
+    let tools: Map<String, Value> = each.chain(all).collect();
+    if !tools.is_empty() {
+        told.insert("tool_calls".into(), tools.into());
+    }
+    told.into()
+}
+
+/// What a step's budget object tells: its own tool calls, and its run.
+pub(super) fn told(told: &Told) -> [(String, Value); 2] {
+    let left = told.calls.left;
+    let mut calls = Map::from_iter([("used".to_owned(), Value::from(told.passed.0))]);
+    if let Some(left) = left {
+        calls.insert("left".into(), left.0.into());
+    }
+    if told.trimmed.0 > 0 {
+        calls.insert("trimmed".into(), told.trimmed.0.into());
+    }
+    let mut run = members(told);
+    if told.is_final {
+        run.insert("final".into(), true.into());
+    }
+    [("tool_calls".into(), calls.into()), ("episode".into(), run.into())]
+}
+
+/// How a run stands; what is not limited has no `left`.
+fn members(told: &Told) -> Map<String, Value> {
+    let count = |used: u64, left: Option<u64>| {
+        let used = ("used".to_owned(), Value::from(used));
+        let left = left.map(|left| ("left".to_owned(), Value::from(left)));
+        Value::Object(std::iter::once(used).chain(left).collect())
+    };
+    let mut calls = count(told.calls.used.0, told.calls.left.map(|left| left.0));
+    for (tool, share) in &told.tools {
+        calls["tools"][&**tool] = count(share.used.0, share.left.map(|left| left.0));
+    }
+    let mut run = Map::new();
+    run.insert("id".into(), told.id.as_str().into());
+    run.insert("turns".into(), count(told.turns.used.0, told.turns.left.map(|left| left.0)));
+    run.insert("tool_calls".into(), calls);
+    run.insert("thinking_tokens".into(), count(told.thinking.used.0, told.thinking.left.map(|left| left.0)));
+    run.insert("cost_usd".into(), told.cost.used.to_string().into());
+    if let Some(left) = told.cost.left {
+        run.insert("left_usd".into(), left.to_string().into());
+    }
+    run
+}

@@ -1,0 +1,26 @@
+//! The series of agents' runs.
+
+#![expect(missing_docs, reason = "each series carries its help text")]
+
+use prometheus::{Error, IntCounter, IntCounterVec};
+
+use super::maker::Maker;
+
+/// How steps find their runs.
+#[derive(Debug)]
+pub struct Agents {
+    pub episodes: IntCounterVec,
+    pub waits: IntCounter,
+}
+
+impl Agents {
+    pub(super) fn new(make: &Maker) -> Result<Agents, Error> {
+        let help = "Steps of agents' runs, by how their run was found; lost where the store of runs did not do its work";
+        let episodes = make.counts("episode_steps_total", help, &["found"])?;
+        for found in ["named", "found", "begun", "lost"] {
+            episodes.with_label_values(&[found]);
+        }
+        let help = "Steps that had to wait for what parallel steps of their run had set aside";
+        Ok(Agents { episodes, waits: make.count("episode_waits_total", help)? })
+    }
+}

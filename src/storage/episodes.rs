@@ -1,0 +1,251 @@
+//! Runs of agents, in statements that both databases take, and their limits as a row has them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chat::{EpisodeLimits, ToolLimits};
+use crate::units::{Count, Money, Tokens};
+
+/// What a run may take, in JSON: plain numbers, money in nano-dollars. What is absent is not limited.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Row {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tools: BTreeMap<Arc<str>, u64>,
+}
+
+/// Limits as a row has them.
+pub(super) fn written(limits: &EpisodeLimits) -> Result<String, serde_json::Error> {
+    let each = limits.tools.each.iter().map(|(tool, most)| (tool.clone(), most.0));
+    serde_json::to_string(&Row {
+        cost: limits.cost.map(|most| most.0),
+        thinking: limits.thinking.map(|most| most.0),
+        turns: limits.turns.map(|most| most.0),
+        calls: limits.tools.all.map(|most| most.0),
+        tools: each.collect(),
+    })
+}
+
+/// The same, read.
+pub(super) fn limits(row: &str) -> Result<EpisodeLimits, serde_json::Error> {
+    let Row { cost, thinking, turns, calls, tools } = serde_json::from_str(row)?;
+    let each = tools.into_iter().map(|(tool, most)| (tool, Count(most))).collect();
+    Ok(EpisodeLimits {
+        cost: cost.map(Money),
+        thinking: thinking.map(Tokens),
+        turns: turns.map(Count),
+        tools: ToolLimits { all: calls.map(Count), each },
+    })
+}
+
+/// The functions that read and write runs, for one database.
+macro_rules! episode_statements {
+    ($database:ty, $arguments:ty, $connection:ty, $row:ty) => {
+        use sqlx::Row;
+
+        use crate::agent::{Ending, LastStep};
+        use crate::storage::episodes::{limits, written};
+        use crate::units::{Count, Tokens};
+
+        const READ: &str = "\
+            SELECT id, limits, model, class, context, ended, steps, used_at \
+            FROM episodes WHERE account = $1 AND id = $2";
+
+        const BEGIN: &str = "\
+            INSERT INTO episodes (account, id, limits, context, ended, steps, used_at) \
+            VALUES ($1, $2, '{}', 0, 'open', 0, $3) ON CONFLICT (account, id) DO NOTHING";
+
+        const LIMIT: &str = "UPDATE episodes SET limits = $3 WHERE account = $1 AND id = $2";
+
+        const STEP: &str = "\
+            INSERT INTO episodes (account, id, limits, model, class, context, ended, steps, used_at) \
+            VALUES ($1, $2, '{}', $3, $4, $5, $6, 1, $7) ON CONFLICT (account, id) DO UPDATE SET \
+                model = excluded.model, class = excluded.class, context = excluded.context, \
+                ended = excluded.ended, steps = episodes.steps + 1, used_at = excluded.used_at";
+
+        const CONTINUED: &str = "\
+            UPDATE episode_links SET continued = 1 \
+            WHERE account = $1 AND link = $2 AND episode = $3 AND continued = 0";
+
+        const LINK: &str = "\
+            INSERT INTO episode_links (account, link, episode, continued, at) VALUES ($1, $2, $3, 0, $4) \
+            ON CONFLICT (account, link, episode) DO UPDATE SET at = excluded.at";
+
+        const TWINS: &str = "\
+            SELECT episode, continued, at FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3";
+
+        const COURSES: &str = "\
+            SELECT class, model, steps, ended FROM episodes WHERE model IS NOT NULL \
+            ORDER BY used_at DESC LIMIT $1";
+
+        const PURGE: &str = "\
+            DELETE FROM episodes WHERE (account, id) IN \
+                (SELECT account, id FROM episodes WHERE used_at < $1 ORDER BY used_at LIMIT $2)";
+
+        const PURGE_LINKS: &str = "\
+            DELETE FROM episode_links WHERE (account, link, episode) IN \
+                (SELECT account, link, episode FROM episode_links WHERE at < $1 ORDER BY at LIMIT $2)";
+
+        type Query = sqlx::query::Query<'static, $database, $arguments>;
+
+        async fn run(statement: Query, connection: &mut $connection) -> Result<u64, sqlx::Error> {
+            Ok(statement.execute(connection).await?.rows_affected())
+        }
+
+        fn of(statement: &'static str, account: &AccountId, id: &EpisodeId) -> Query {
+            sqlx::query(statement).bind(account.as_str().to_owned()).bind(id.as_str().to_owned())
+        }
+
+        async fn read_episode(
+            statement: &'static str,
+            (account, id): (&AccountId, &EpisodeId),
+            connection: &mut $connection,
+        ) -> Result<Option<Episode>, sqlx::Error> {
+            let row = of(statement, account, id).fetch_optional(connection).await?;
+            row.as_ref().map(episode).transpose()
+        }
+
+        /// Begins the run if it is not there, and lowers its limits, where nobody else does meanwhile; `lock` reads it so.
+        async fn lower_limits(
+            lock: &'static str,
+            (account, id): (&AccountId, &EpisodeId),
+            lower: &EpisodeLimits,
+            now: Timestamp,
+            connection: &mut $connection,
+        ) -> Result<Episode, sqlx::Error> {
+            run(of(BEGIN, account, id).bind(now.0), connection).await?;
+            let found = read_episode(lock, (account, id), connection).await?;
+            let mut episode = found.ok_or(sqlx::Error::RowNotFound)?;
+            let before = episode.limits.clone();
+            episode.limits.lower(lower);
+            if episode.limits != before {
+                let limits = written(&episode.limits).map_err(encode)?;
+                run(of(LIMIT, account, id).bind(limits), connection).await?;
+            }
+            Ok(episode)
+        }
+
+        /// The run as it is, where these limits would change nothing about it.
+        async fn unchanged(
+            (account, id): (&AccountId, &EpisodeId),
+            lower: &EpisodeLimits,
+            connection: &mut $connection,
+        ) -> Result<Option<Episode>, sqlx::Error> {
+            let found = read_episode(READ, (account, id), connection).await?;
+            Ok(found.filter(|episode| {
+                let mut limits = episode.limits.clone();
+                limits.lower(lower);
+                limits == episode.limits
+            }))
+        }
+
+        async fn read_twins(
+            account: &AccountId,
+            link: &Link,
+            since: Timestamp,
+            connection: &mut $connection,
+        ) -> Result<Vec<Twin>, sqlx::Error> {
+            let query = sqlx::query(TWINS).bind(account.as_str().to_owned());
+            let rows = query.bind(link.0.to_vec()).bind(since.0).fetch_all(connection).await?;
+            rows.iter().map(twin).collect()
+        }
+
+        async fn write_step(step: &Extension, connection: &mut $connection) -> Result<(), sqlx::Error> {
+            let Extension { account, id, from, to, last, at, .. } = step;
+            let query = of(STEP, account, id).bind(last.model.to_string()).bind(last.class.word());
+            let query = query.bind(number(last.context.0)).bind(last.ended.word()).bind(at.0);
+            run(query, connection).await?;
+            let tie = |statement, link: &Link| {
+                let query = sqlx::query(statement).bind(account.as_str().to_owned());
+                query.bind(link.0.to_vec()).bind(id.as_str().to_owned())
+            };
+            if let Some(from) = from {
+                run(tie(CONTINUED, from), connection).await?;
+            }
+            for link in to {
+                run(tie(LINK, link).bind(at.0), connection).await?;
+            }
+            Ok(())
+        }
+
+        async fn read_courses(most: u32, connection: &mut $connection) -> Result<Vec<Course>, sqlx::Error> {
+            let rows = sqlx::query(COURSES).bind(i64::from(most)).fetch_all(connection).await?;
+            let course = |row| -> Result<Option<Course>, sqlx::Error> {
+                let (last, steps) = (last_step(row)?, count(row, "steps")?);
+                Ok(last.map(|last| Course { class: last.class, model: last.model, steps, ended: last.ended }))
+            };
+            rows.iter().filter_map(|row| course(row).transpose()).collect()
+        }
+
+        async fn delete_before(
+            before: Timestamp,
+            most: u32,
+            connection: &mut $connection,
+        ) -> Result<u64, sqlx::Error> {
+            let purge = |query| sqlx::query(query).bind(before.0).bind(i64::from(most));
+            let links = run(purge(PURGE_LINKS), connection).await?;
+            Ok(run(purge(PURGE), connection).await?.max(links))
+        }
+
+        fn episode(row: &$row) -> Result<Episode, sqlx::Error> {
+            Ok(Episode {
+                id: row.try_get::<&str, _>("id")?.parse().map_err(decode)?,
+                limits: limits(row.try_get("limits")?).map_err(decode)?,
+                last: last_step(row)?,
+                steps: count(row, "steps")?,
+                used: Timestamp(row.try_get("used_at")?),
+            })
+        }
+
+        fn last_step(row: &$row) -> Result<Option<LastStep>, sqlx::Error> {
+            let Some(model) = row.try_get::<Option<&str>, _>("model")? else { return Ok(None) };
+            let class: &str = row.try_get("class")?;
+            let word: &str = row.try_get("ended")?;
+            let ended = Ending::ALL.into_iter().find(|ending| ending.word() == word);
+            // What only the whole row tells is not asked for where courses are.
+            let context = row.try_get::<i64, _>("context").unwrap_or_default();
+            Ok(Some(LastStep {
+                model: model.into(),
+                class: serde_json::from_value(class.into()).map_err(decode)?,
+                context: Tokens(u64::try_from(context).unwrap_or_default()),
+                ended: ended.ok_or_else(|| sqlx::Error::Decode(format!("no ending {word:?}").into()))?,
+            }))
+        }
+
+        fn twin(row: &$row) -> Result<Twin, sqlx::Error> {
+            Ok(Twin {
+                id: row.try_get::<&str, _>("episode")?.parse().map_err(decode)?,
+                continued: count(row, "continued")?,
+                at: Timestamp(row.try_get("at")?),
+            })
+        }
+
+        fn count(row: &$row, column: &str) -> Result<Count, sqlx::Error> {
+            Ok(Count(u64::try_from(row.try_get::<i64, _>(column)?).unwrap_or_default()))
+        }
+
+        fn number(count: u64) -> i64 {
+            i64::try_from(count).unwrap_or(i64::MAX)
+        }
+
+        fn encode(error: serde_json::Error) -> sqlx::Error {
+            sqlx::Error::Encode(Box::new(error))
+        }
+
+        fn decode(error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
+            sqlx::Error::Decode(Box::new(error))
+        }
+    };
+}
+
+pub(super) use episode_statements;

@@ -1,0 +1,72 @@
+//! Which run a request is a step of.
+
+use serde_json::json;
+use stint::agent;
+
+use super::{Agent, calls, run, searching, world};
+
+#[tokio::test]
+async fn a_named_run_gains_nothing_by_a_shorter_history() {
+    let script = searching(3);
+    let world = world(&script, agent::Settings::default()).await;
+    let mut agent = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 4 }, "episode": "named" }));
+    agent.step(&world).await;
+    let mut stripped = Agent::new("sk-acme", &json!({ "episode": "named" }));
+    assert_eq!(calls(&stripped.step(&world).await), 1, "the limits need not be said again");
+    let mut compacted = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 100 }, "episode": "named" }));
+    let answer = compacted.step(&world).await;
+    assert_eq!(
+        (calls(&answer), &answer["budget"]["episode"]["final"]),
+        (0, &json!(true)),
+        "nor are they raised"
+    );
+}
+
+#[tokio::test]
+async fn a_run_belongs_to_its_key() {
+    let script = searching(3);
+    let world = world(&script, agent::Settings::default()).await;
+    let budget = json!({ "tool_calls": { "*": 3 }, "episode": "named" });
+    let mut mine = Agent::new("sk-acme", &budget);
+    assert_eq!(calls(&mine.step(&world).await), 3);
+    let mut theirs = Agent::new("sk-other", &budget);
+    assert_eq!(calls(&theirs.step(&world).await), 3, "of the same name, and another one");
+    // Not even by its history.
+    let mut unnamed = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 3 } })).about("And where?");
+    let first = unnamed.step(&world).await;
+    let mut stolen = Agent { key: "sk-other", ..unnamed.clone() };
+    assert_ne!(run(&stolen.step(&world).await), run(&first));
+    assert_eq!(run(&unnamed.step(&world).await), run(&first));
+}
+
+#[tokio::test]
+async fn a_first_turn_that_is_asked_again_is_a_new_run() {
+    let script = searching(2);
+    let world = world(&script, agent::Settings::default()).await;
+    let agent = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 2 } }));
+    let (one, other) = (agent.clone().step(&world).await, agent.clone().step(&world).await);
+    assert_eq!((calls(&one), calls(&other)), (2, 2));
+    assert_ne!(run(&one), run(&other));
+}
+
+#[tokio::test]
+async fn a_request_that_has_nothing_to_do_with_tools_is_no_step() {
+    let script = searching(2);
+    let world = world(&script, agent::Settings::default()).await;
+    let asked = json!({ "model": "m", "messages": [{ "role": "user", "content": "hello" }] });
+    let answer = world.ask("sk-acme", &asked).await;
+    assert!(answer.good()["budget"].get("episode").is_none());
+    assert!(!answer.headers.contains_key("x-episode-id"));
+    let metrics = world.get("", "/metrics").await.text;
+    assert!(metrics.contains("stint_episode_steps_total{found=\"begun\"} 0\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_run_may_be_named_by_a_header() {
+    let script = searching(2);
+    let world = world(&script, agent::Settings::default()).await;
+    let agent = Agent::new("sk-acme", &json!({}));
+    let answer = world.ask_with("sk-acme", &agent.body(), &[("x-episode-id", "by-header")]).await;
+    assert_eq!(run(&answer.good()), "by-header");
+    assert_eq!(answer.headers["x-episode-id"], "by-header");
+}
