@@ -39,6 +39,7 @@ mod reserving;
 mod resilience;
 mod rollout;
 mod sdk;
+mod simulated;
 mod strangers;
 mod streams;
 mod surface;
