@@ -1,5 +1,6 @@
 //! Where runs of agents are kept, behind a trait: what they may take, and how they are known again.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -112,7 +113,7 @@ pub trait Episodes: Send + Sync {
     ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>>;
 
     /// A run that has ended with this history at `since` or later: of several, the one that was gone on from least often,
-    /// and then the oldest. It counts as gone on from since.
+    /// and then the youngest: an older one that nobody went on from may have been given up. It counts as gone on from since.
     fn find<'a>(
         &'a self,
         account: &'a AccountId,
@@ -197,7 +198,7 @@ impl Twin {
         twins.into_iter().min_by(|one, other| one.rank().cmp(&other.rank()))
     }
 
-    fn rank(&self) -> (Count, Timestamp, &EpisodeId) {
-        (self.continued, self.at, &self.id)
+    fn rank(&self) -> (Count, Reverse<Timestamp>, &EpisodeId) {
+        (self.continued, Reverse(self.at), &self.id)
     }
 }

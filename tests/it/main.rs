@@ -40,6 +40,7 @@ mod resilience;
 mod responses;
 mod rollout;
 mod sdk;
+mod simulated;
 mod strangers;
 mod streams;
 mod surface;

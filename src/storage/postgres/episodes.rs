@@ -28,7 +28,7 @@ const HAND_OUT: &str = "\
     WHERE account = $1 AND link = $2 AND episode = \
         (SELECT episode FROM episode_links \
          WHERE account = $1 AND link = $2 AND at >= $3 AND continued = 0 \
-         ORDER BY at, episode LIMIT 1 FOR UPDATE SKIP LOCKED) \
+         ORDER BY at DESC, episode LIMIT 1 FOR UPDATE SKIP LOCKED) \
     RETURNING episode";
 
 /// Where all were handed out, the one that was least often.
@@ -36,7 +36,7 @@ const HAND_OUT_ANY: &str = "\
     UPDATE episode_links SET continued = continued + 1 \
     WHERE account = $1 AND link = $2 AND episode = \
         (SELECT episode FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3 \
-         ORDER BY continued, at, episode LIMIT 1) \
+         ORDER BY continued, at DESC, episode LIMIT 1) \
     RETURNING episode";
 
 /// Runs in a PostgreSQL database, which all replicas share.

@@ -21,7 +21,7 @@ const HAND_OUT: &str = "\
     UPDATE episode_links SET continued = continued + 1 \
     WHERE account = $1 AND link = $2 AND episode = \
         (SELECT episode FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3 \
-         ORDER BY continued, at, episode LIMIT 1) \
+         ORDER BY continued, at DESC, episode LIMIT 1) \
     RETURNING episode";
 
 /// Runs in a `SQLite` file.
