@@ -28,8 +28,9 @@ pub struct Asked<'a> {
     pub turns: Option<TurnCap>,
     /// Whether the route lets the model be told what is left.
     pub tracker: bool,
-    /// True where what is left of the money pays for no more than an answer.
-    pub must_answer: bool,
+    /// How many calls may be set aside for the answer at most: all that the settings allow, or fewer where the money does
+    /// not pay for so many. None: it is to be the final answer.
+    pub calls_max: Count,
 }
 
 /// What is to happen.
@@ -85,6 +86,12 @@ pub struct Step {
 }
 
 impl Step {
+    /// How many calls to have set aside instead, where money does not pay for the step with so many: half of them, if they
+    /// cost anything, and in the end none.
+    pub fn fewer(&self, calls: Count) -> Count {
+        if self.tools_cost == Money::ZERO { Count::ZERO } else { Count(calls.0 / 2) }
+    }
+
     /// The request as the model is to have it. Only its end differs, and what it may call.
     #[must_use]
     pub fn applied(&self, request: &Request) -> Request {

@@ -78,7 +78,7 @@ impl<'a> View<'a> {
     /// True where nothing but an answer is possible: it is the last turn, the money pays for no more, or every tool is used up.
     fn is_final(&self) -> bool {
         let is_last = self.asked.limits.turns.is_some_and(|turns| self.turns() + Count::ONE >= turns);
-        is_last || self.is_past_cap() || self.asked.must_answer || self.is_bare()
+        is_last || self.is_past_cap() || self.asked.calls_max == Count::ZERO || self.is_bare()
     }
 
     /// True where there were tools to call, and every one is used up.
@@ -154,7 +154,7 @@ impl<'a> View<'a> {
             match room {
                 _ if !self.has(room) => pass.lower(name, Count::ZERO),
                 Some(room) => pass.lower(name, self.share(room.free)),
-                None if is_priced => pass.lower(name, self.settings.calls_per_answer),
+                None if is_priced => pass.lower(name, self.calls_max()),
                 None => {}
             }
         }
@@ -176,7 +176,7 @@ impl<'a> View<'a> {
         let mut most = Count::ZERO;
         for (name, _) in &self.tools {
             let one = match self.settings.tools.list(name) {
-                Some(_) => self.settings.calls_per_answer,
+                Some(_) => self.calls_max(),
                 None => Count::ONE,
             };
             if let Some(own) = pass.tools.each.get_mut(name) {
@@ -197,7 +197,12 @@ impl<'a> View<'a> {
     /// What one choice gets of what is free, at most what is set aside for one answer.
     fn share(&self, free: Count) -> Count {
         let each = free.0 / self.choices().0;
-        Count(each).min(self.settings.calls_per_answer)
+        Count(each).min(self.calls_max())
+    }
+
+    /// What is set aside for one answer at most.
+    fn calls_max(&self) -> Count {
+        self.asked.calls_max.min(self.settings.calls_per_answer)
     }
 
     /// One call at a time: the caller wants it so, or the run goes in circles while something is limited.

@@ -11,6 +11,7 @@ struct Scene {
     turns: Option<TurnCap>,
     is_named: bool,
     settings: Settings,
+    calls_max: Option<Count>,
 }
 
 impl Scene {
@@ -23,6 +24,7 @@ impl Scene {
             turns: None,
             is_named: true,
             settings: Settings::default(),
+            calls_max: None,
         }
     }
 
@@ -52,7 +54,7 @@ impl Scene {
             is_named: self.is_named,
             turns: self.turns,
             tracker: true,
-            must_answer: false,
+            calls_max: self.calls_max.unwrap_or(self.settings.calls_per_answer),
         };
         next(&asked, &self.settings)
     }
@@ -251,6 +253,16 @@ fn calls_are_set_aside_at_their_price_and_only_as_many_as_can_be_paid() {
     assert_eq!((aside(&step).as_str(), step.tools_cost), ("3; search 3", Money(300)));
     assert_eq!(names(&priced("nanos 1000", 950).sent()), ["browse"]);
     assert_eq!(priced("search 9, * 2", 0).go().tools_cost, Money(200));
+}
+
+#[test]
+fn where_the_money_does_not_pay_for_so_many_calls_fewer_are_set_aside_and_in_the_end_none() {
+    let at_most = |most| Scene::new(limits("search 9")).with(|scene| scene.calls_max = Some(Count(most)));
+    let priced = |most| at_most(most).with(|scene| scene.settings = settings()).go();
+    assert_eq!((aside(&priced(8)).as_str(), priced(8).fewer(Count(8))), ("8; search 8", Count(4)));
+    assert_eq!((aside(&priced(1)).as_str(), priced(1).fewer(Count(1))), ("1; search 1", Count(0)));
+    assert!(priced(0).is_final);
+    assert_eq!(at_most(8).go().fewer(Count(8)), Count(0), "what costs nothing saves nothing");
 }
 
 #[test]

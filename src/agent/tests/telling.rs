@@ -19,7 +19,7 @@ fn sent(said: &str, messages: Vec<Message>, spent: &[(&str, u64)]) -> Request {
         is_named: true,
         turns: None,
         tracker: true,
-        must_answer: false,
+        calls_max: Settings::default().calls_per_answer,
     };
     let Next::Go(step) = next(&asked, &settings) else { panic!("it may go") };
     step.applied(&request)
@@ -86,7 +86,7 @@ fn whoever_has_no_tools_is_told_nothing_before_a_result() {
             is_named: true,
             turns: None,
             tracker: true,
-            must_answer: false,
+            calls_max: Settings::default().calls_per_answer,
         };
         let Next::Go(step) = next(&asked, &settings) else { panic!("it may go") };
         assert_eq!(step.applied(&plain) != plain, is_told);

@@ -24,7 +24,7 @@ fn step(limits: ToolLimits, calls: Option<u64>) -> Step {
         is_named: false,
         turns: None,
         tracker: true,
-        must_answer: false,
+        calls_max: Settings::default().calls_per_answer,
     };
     let Next::Go(step) = next(&asked, &settings()) else { panic!("nothing is limited") };
     Step { pass, ..*step }

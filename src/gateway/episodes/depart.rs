@@ -23,8 +23,8 @@ pub(super) enum Tried {
     Departed(Box<Departure>),
     /// It does not.
     Refused(Refusal),
-    /// With its tools it would leave too little for an answer: it is to be the answer.
-    Answer,
+    /// With so many calls of its tools it would leave too little for an answer.
+    TooDear,
     /// A parallel step was quicker.
     Again,
     /// Parallel steps have set aside what not even an answer can do without.
@@ -39,7 +39,7 @@ impl Gateway {
         outlook: &Outlook<'_>,
         (standing, step): (&Standing, agent::Step),
     ) -> Tried {
-        let Some(on) = self.considered(tenant, outlook, (standing, &step)) else { return Tried::Answer };
+        let Some(on) = self.considered(tenant, outlook, (standing, &step)) else { return Tried::TooDear };
         let kept = if step.is_final { Money::ZERO } else { on.answer_money(&outlook.limits) };
         let (about, now) = (outlook.about(), self.parts.ledger.now());
         let limits = masked(&outlook.limits, kept);
@@ -111,7 +111,7 @@ impl Gateway {
             matches!(&refusal, plan::Refusal::DoesNotFit { limit, .. } if limit.holder == Holder::Episode);
         let may_call = !step.is_final && (is_run_s || step.tools_cost > Money::ZERO);
         if is_money && may_call {
-            return Tried::Answer;
+            return Tried::TooDear;
         }
         let others = &standing.reserved;
         if is_run_s && (others.cost > Money::ZERO || others.thinking.0 > 0) {

@@ -58,7 +58,7 @@ impl<'a> Outlook<'a> {
         &self,
         gateway: &Gateway,
         (standing, account): (&Standing, Option<Room>),
-        must_answer: bool,
+        calls_max: Count,
     ) -> Next {
         let settings = &gateway.parts.agents.inner.settings;
         let asked = Asked {
@@ -70,7 +70,7 @@ impl<'a> Outlook<'a> {
             is_named: self.run.is_named,
             turns: self.cap,
             tracker: self.rules.route.tracker && !self.rules.is_unheld(),
-            must_answer,
+            calls_max,
         };
         next(&asked, settings)
     }
@@ -92,7 +92,7 @@ impl<'a> Outlook<'a> {
             is_named: self.run.is_named,
             turns: None,
             tracker: false,
-            must_answer: false,
+            calls_max: settings.calls_per_answer,
         };
         match next(&asked, settings) {
             Next::Go(step) => Some(*step),

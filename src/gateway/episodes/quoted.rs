@@ -27,17 +27,20 @@ impl Gateway {
         self.parts.ledger.gather_episode(&tenant.account, &run.id, &outlook.limits).await;
         let standing = standing(self.parts.ledger.episode(&tenant.account, &run.id));
         let room = self.room(tenant, &outlook);
-        let next = |must_answer| match outlook.next(self, (&standing, room), must_answer) {
+        let next = |calls_max| match outlook.next(self, (&standing, room), calls_max) {
             Next::Go(step) => Ok(*step),
             Next::Wait(wait) => Err(busy(&wait)),
             Next::Spent(spent) => Err(spent_refusal(&run.id, spent)),
         };
         let quote = |step: Step| self.quote_on(tenant, &outlook, (&standing, step));
-        let step = next(false)?;
-        let is_final = step.is_final;
-        let quoted = match quote(step) {
-            Err(refusal) if !is_final && leaves_too_little(refusal.as_deref()) => quote(next(true)?),
-            quoted => quoted,
+        let mut calls_max = self.parts.agents.inner.settings.calls_per_answer;
+        let quoted = loop {
+            let step = next(calls_max)?;
+            let (is_final, fewer) = (step.is_final, step.fewer(calls_max));
+            match quote(step) {
+                Err(refusal) if !is_final && leaves_too_little(refusal.as_deref()) => calls_max = fewer,
+                quoted => break quoted,
+            }
         };
         quoted.map_err(|refusal| refusal.map_or_else(|| busy(&Wait::default()), |refusal| *refusal))
     }

@@ -37,14 +37,14 @@ impl Gateway {
         let run = self.join(tenant, &request).await?;
         let outlook = Outlook::new(self, &request, &run, &rules);
         let mut waiting = Waiting::until(self, deadline);
-        let mut must_answer = false;
+        let mut calls_max = self.parts.agents.inner.settings.calls_per_answer;
         let (mut lost, mut was_gathered) = (0, false);
         while lost < TRIES_MAX {
             // From here on nothing that is given back goes unheard.
             let heard = self.parts.ledger.resolved_of(&run.id);
             let standing = self.standing_of(tenant, &outlook).await;
             let room = self.room(tenant, &outlook);
-            let step = match outlook.next(self, (&standing, room), must_answer) {
+            let step = match outlook.next(self, (&standing, room), calls_max) {
                 Next::Go(step) => *step,
                 Next::Wait(wait) => {
                     waiting.wait(self, heard, &wait).await?;
@@ -52,6 +52,7 @@ impl Gateway {
                 }
                 Next::Spent(spent) => return Err(spent_refusal(&run.id, spent)),
             };
+            let fewer = step.fewer(calls_max);
             match self.depart(tenant, id, &outlook, (&standing, step)).await {
                 Tried::Departed(departure) => return Ok(*departure),
                 Tried::Refused(refusal) if was_gathered || !is_short(&refusal) => return Err(refusal),
@@ -60,7 +61,7 @@ impl Gateway {
                     self.parts.ledger.gather(&tenant.account, &outlook.about()).await;
                     was_gathered = true;
                 }
-                Tried::Answer => must_answer = true,
+                Tried::TooDear => calls_max = fewer,
                 Tried::Again => lost += 1,
                 Tried::Wait => {
                     let wait = agent::Wait { money: true, ..agent::Wait::default() };

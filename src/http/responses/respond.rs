@@ -50,7 +50,6 @@ fn keeping(service: &Service, tenant: &Tenant, asked: &mut Asked) -> Option<Keep
         metrics: service.metrics.clone(),
         account: tenant.account.clone(),
         previous: asked.previous,
-        episode: asked.request.budget.episode.clone(),
         input: std::mem::take(&mut asked.input).into(),
     })
 }
@@ -75,7 +74,7 @@ impl Responses {
         let frame = echo::frame(receipt.id, created, &receipt.model, self.keeping.is_some(), &self.echo);
         let mut response = echo::ended(frame, receipt, shown(items), now);
         if let Some(keeping) = &self.keeping {
-            keeping.keep(receipt.id, now, &mut response, items).await;
+            keeping.keep(receipt, now, &mut response, items).await;
         }
         response
     }

@@ -8,7 +8,7 @@ use crate::gateway::{Flight, Receipt, Report};
 use crate::http::bodies::Held;
 use crate::http::error::Problem;
 use crate::http::events;
-use crate::units::{RequestId, Timestamp};
+use crate::units::Timestamp;
 
 use super::echo;
 use super::keeping::Keeping;
@@ -17,7 +17,6 @@ use super::teller::{Teller, event};
 
 /// Writes the events of one response.
 pub(super) struct Chunks {
-    id: RequestId,
     /// The response as it is before it ends.
     frame: Value,
     teller: Teller,
@@ -39,7 +38,7 @@ impl Chunks {
     ) -> Chunks {
         let id = flight.id();
         let frame = echo::frame(id, created, flight.model(), keeping.is_some(), echo);
-        Chunks { id, frame, teller: Teller::new(id, look), keeping, begun: false, ended: None, _held: None }
+        Chunks { frame, teller: Teller::new(id, look), keeping, begun: false, ended: None, _held: None }
     }
 
     /// The same with room that it gives back when it is over.
@@ -63,7 +62,7 @@ impl Chunks {
         let (now, items) = (Timestamp::now(), self.teller.items());
         let mut response = echo::ended(self.frame.clone(), receipt, shown(items), now);
         if let Some(keeping) = &self.keeping {
-            keeping.keep(self.id, now, &mut response, items).await;
+            keeping.keep(receipt, now, &mut response, items).await;
         }
         text += &self.teller.emit(&format!("response.{status}"), json!({ "response": response }));
         self.ended = Some(text);
