@@ -1,6 +1,7 @@
 //! The arguments of a call, which are JSON text as a model wrote it.
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::units::Count;
 
@@ -43,6 +44,36 @@ fn ordered(value: Value) -> Value {
         Value::Array(list) => list.into_iter().map(ordered).collect(),
         Value::Number(number) => Value::Number(whole(&number).unwrap_or(number)),
         other => other,
+    }
+}
+
+/// Hashes a value however it was written, without a copy of what may be an image. Kinds and lengths go in, so that nothing
+/// can be taken for something else.
+pub(super) fn hash(value: &Value, hasher: &mut Sha256) {
+    let mut text = |kind: &str, text: &str| {
+        hasher.update(kind);
+        hasher.update(text.len().to_be_bytes());
+        hasher.update(text);
+    };
+    match value {
+        Value::Null => text("null", ""),
+        Value::Bool(flag) => text("flag", if *flag { "true" } else { "false" }),
+        Value::Number(number) => text("number", &whole(number).as_ref().unwrap_or(number).to_string()),
+        Value::String(said) => text("text", said),
+        Value::Array(list) => {
+            text("list", &list.len().to_string());
+            list.iter().for_each(|element| hash(element, hasher));
+        }
+        Value::Object(members) => {
+            text("members", &members.len().to_string());
+            let mut members: Vec<(&String, &Value)> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            for (name, member) in members {
+                hasher.update(name.len().to_be_bytes());
+                hasher.update(name);
+                hash(member, hasher);
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::chat::{Message, Part, Role};
 
-use super::arguments::canonical;
+use super::arguments::{self, canonical};
 
 /// The hash of a conversation up to some point. It tells nothing of what was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,7 +98,11 @@ impl Turn {
         for part in &message.content {
             match part {
                 Part::Text(text) => self.text.push_str(text),
-                Part::Other(value) => self.add("part", &canonical(&value.to_string())),
+                Part::Other(value) => {
+                    self.end_text();
+                    self.is_empty = false;
+                    arguments::hash(value, &mut self.hasher);
+                }
             }
         }
         for call in &message.tool_calls {

@@ -4,7 +4,7 @@ use crate::catalog::TaskClass;
 use crate::chat::EpisodeLimits;
 use crate::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
 
-use super::{Course, Ending, Episode, Episodes, Extension, LastStep, Link};
+use super::{Course, Ending, Episode, Episodes, Extension, LastStep, Link, Twin};
 
 const EVER: Timestamp = Timestamp(0);
 
@@ -15,6 +15,7 @@ pub(crate) async fn conforms(store: &dyn Episodes) {
     a_run_is_its_account_s_alone(store).await;
     a_run_is_found_by_its_last_history(store).await;
     twins_are_handed_out_once_each(store).await;
+    of_many_twins_the_latest_are_kept(store).await;
     what_is_too_old_is_not_found(store).await;
     steps_are_counted_and_the_latest_courses_told(store).await;
     the_oldest_are_purged_first(store).await;
@@ -115,6 +116,17 @@ async fn twins_are_handed_out_once_each(store: &dyn Episodes) {
     assert_eq!(find(store, 40).await.as_deref(), Some("younger"));
     assert_eq!(find(store, 40).await.as_deref(), Some("older"));
     assert_eq!(find(store, 40).await.as_deref(), Some("youngest"), "all were gone on from once");
+}
+
+/// Whoever says the same as many before is found among the latest of them.
+async fn of_many_twins_the_latest_are_kept(store: &dyn Episodes) {
+    for at in 0..50 {
+        store.extend(&step(&format!("twin {at}"), None, &[45], 100 + at)).await.unwrap();
+    }
+    let twins = store.twins(&account(), &link(45), EVER).await.unwrap();
+    assert_eq!(twins.len(), Twin::TWINS_MAX);
+    assert!(twins.iter().all(|twin| twin.at >= Timestamp(118)), "{twins:?}");
+    assert_eq!(find(store, 45).await.as_deref(), Some("twin 49"));
 }
 
 /// Two who ask two stores of one database at once.

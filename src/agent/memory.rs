@@ -64,9 +64,17 @@ impl MemoryEpisodes {
         self.kept().episodes.get(&(account.clone(), id.clone())).cloned()
     }
 
-    /// Remembers a run as it is.
-    pub(super) fn remember(&self, account: &AccountId, episode: Episode) {
-        self.kept().put((account.clone(), episode.id.clone()), episode);
+    /// Remembers a run as it was read. What has become known of it meanwhile stays.
+    pub(super) fn remember(&self, account: &AccountId, mut episode: Episode) {
+        let (mut kept, run) = (self.kept(), (account.clone(), episode.id.clone()));
+        if let Some(known) = kept.episodes.get(&run) {
+            episode.limits.lower(&known.limits);
+            episode.used = episode.used.max(known.used);
+            if known.steps > episode.steps {
+                (episode.steps, episode.last) = (known.steps, known.last.clone());
+            }
+        }
+        kept.put(run, episode);
     }
 
     /// Remembers runs that end with some history, beside those that are known to.
@@ -131,6 +139,9 @@ impl Kept {
         match twins.iter_mut().find(|known| known.id == twin.id) {
             Some(known) => known.at = known.at.max(twin.at),
             None => twins.push(twin),
+        }
+        if let Some(at) = Twin::surplus(twins) {
+            twins.swap_remove(at);
         }
         let latest = twins.iter().map(|twin| twin.at).max();
         if before != latest {

@@ -193,6 +193,15 @@ impl Episode {
 }
 
 impl Twin {
+    /// The most runs with the same end that are kept apart: of more, the least likely to go on are forgotten.
+    pub const TWINS_MAX: usize = 32;
+
+    /// The least likely to go on, where there are too many.
+    pub(super) fn surplus(twins: &[Twin]) -> Option<usize> {
+        let last = twins.iter().enumerate().max_by(|(_, one), (_, other)| one.rank().cmp(&other.rank()));
+        last.filter(|_| twins.len() > Twin::TWINS_MAX).map(|(at, _)| at)
+    }
+
     /// The one that is handed out first of some.
     pub fn first<'t>(twins: impl IntoIterator<Item = &'t mut Twin>) -> Option<&'t mut Twin> {
         twins.into_iter().min_by(|one, other| one.rank().cmp(&other.rank()))

@@ -133,7 +133,7 @@ impl Trim {
         let count = self.tools.count(name, body);
         let room = self.room(name);
         let list = self.tools.list(name);
-        if room == Some(Count::ZERO) || (list.is_some() && body.len() > HELD_MAX) {
+        if room == Some(Count::ZERO) || (room.is_some() && list.is_some() && body.len() > HELD_MAX) {
             self.dropped += count;
             return Call::Over;
         }

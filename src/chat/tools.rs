@@ -24,6 +24,15 @@ pub struct ToolCounts {
 }
 
 impl ToolLimits {
+    /// The most tools that can be limited by name: each limit is kept with its run.
+    pub const NAMED_MAX: usize = 64;
+
+    /// How many tools have limits here or in the other.
+    pub fn named_with(&self, other: &ToolLimits) -> usize {
+        let more = other.each.keys().filter(|tool| !self.each.contains_key(*tool));
+        self.each.len() + more.count()
+    }
+
     /// True where nothing is limited.
     pub fn is_empty(&self) -> bool {
         self.all.is_none() && self.each.is_empty()

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::agent::{EpisodesError, TooLong};
 use crate::backend::Failure;
+use crate::chat::ToolLimits;
 use crate::{idempotency, ledger, plan};
 
 /// Why a request is not served.
@@ -72,6 +73,15 @@ pub enum Refusal {
     /// The conversation is too long to be read at every step.
     #[error(transparent)]
     TooLong(#[from] TooLong),
+    /// The limits that a run has by now are too many.
+    #[error(
+        "the run limits {named} tools by name with those of its earlier steps; at most {most} can be limited by name",
+        most = ToolLimits::NAMED_MAX
+    )]
+    TooManyTools {
+        /// How many tools that would be.
+        named: usize,
+    },
     /// The gateway is shutting down.
     #[error("the gateway is shutting down; try another one")]
     Stopping,

@@ -31,6 +31,7 @@ pub(super) fn limit_label(refusal: &Refusal) -> String {
         Refusal::Busy { .. } => "episode busy".to_owned(),
         Refusal::NoEpisode { .. } => "episode store".to_owned(),
         Refusal::TooLong(_) => "messages".to_owned(),
+        Refusal::TooManyTools { .. } => "tools".to_owned(),
         Refusal::Failed(failure) => failure.fault.word().to_owned(),
     }
 }

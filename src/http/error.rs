@@ -303,6 +303,7 @@ impl From<Refusal> for Problem {
             Refusal::TooLong(_) => {
                 Problem::invalid(None, message).code("context_length_exceeded").about("messages")
             }
+            Refusal::TooManyTools { .. } => Problem::invalid(None, message).about("budget.tool_calls"),
             Refusal::Stopping => Problem::overloaded(message, Duration::from_secs(1)),
             Refusal::Failed(failure) => failure.into(),
         }

@@ -46,6 +46,18 @@ impl EpisodeUse {
         self
     }
 
+    /// What of it is more than the other.
+    pub(super) fn beyond(mut self, other: &EpisodeUse) -> EpisodeUse {
+        self.cost = self.cost.saturating_sub(other.cost);
+        self.thinking = self.thinking.saturating_sub(other.thinking);
+        self.turns = self.turns.saturating_sub(other.turns);
+        self.tools.all = self.tools.all.saturating_sub(other.tools.all);
+        for (tool, count) in &mut self.tools.each {
+            *count = count.saturating_sub(other.tools.of(tool));
+        }
+        self
+    }
+
     /// Adds what a request took that was a step of it.
     pub(crate) fn add(&mut self, spent: Amounts, tools: &ToolCounts) {
         self.cost += spent.money;
@@ -61,9 +73,10 @@ impl EpisodeUse {
 /// How a run stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EpisodeStanding {
-    /// What it took. Where replicas share the accounts, what others have of a limit counts as spent.
+    /// What it took.
     pub spent: EpisodeUse,
-    /// What its open steps have set aside here.
+    /// What its open steps have set aside. Where replicas share the accounts, all that others have of a limit, as far as
+    /// nobody has written that it was used.
     pub reserved: EpisodeUse,
 }
 

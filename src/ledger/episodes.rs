@@ -93,9 +93,12 @@ impl Episode {
     }
 
     fn standing(&self) -> EpisodeStanding {
-        let spent = |tally: &Tally, unit| tally.used(unit).0.size().saturating_add(tally.slice(unit).others);
-        let reserved = |tally: &Tally, unit| tally.used(unit).1.size();
-        EpisodeStanding { spent: self.used(spent).at_least(&self.told), reserved: self.used(reserved) }
+        let mine = |tally: &Tally, unit| tally.used(unit).0.size();
+        let all = |tally: &Tally, unit| tally.size(unit).saturating_add(tally.slice(unit).others);
+        // What others have and no row tells of may come back.
+        let spent = self.used(mine).at_least(&self.told);
+        let reserved = self.used(all).beyond(&spent);
+        EpisodeStanding { spent, reserved }
     }
 }
 

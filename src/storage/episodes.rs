@@ -82,7 +82,14 @@ macro_rules! episode_statements {
             ON CONFLICT (account, link, episode) DO UPDATE SET at = excluded.at";
 
         const TWINS: &str = "\
-            SELECT episode, continued, at FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3";
+            SELECT episode, continued, at FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3 \
+            ORDER BY continued, at DESC, episode LIMIT $4";
+
+        // Identical runs that nobody goes on with would pile up.
+        const SURPLUS: &str = "\
+            DELETE FROM episode_links WHERE account = $1 AND link = $2 AND episode IN \
+                (SELECT episode FROM episode_links WHERE account = $1 AND link = $2 \
+                 ORDER BY continued, at DESC, episode LIMIT 1000 OFFSET $3)";
 
         const COURSES: &str = "\
             SELECT class, model, steps, ended FROM episodes WHERE model IS NOT NULL \
@@ -156,7 +163,8 @@ macro_rules! episode_statements {
             connection: &mut $connection,
         ) -> Result<Vec<Twin>, sqlx::Error> {
             let query = sqlx::query(TWINS).bind(account.as_str().to_owned());
-            let rows = query.bind(link.0.to_vec()).bind(since.0).fetch_all(connection).await?;
+            let query = query.bind(link.0.to_vec()).bind(since.0).bind(twins_max());
+            let rows = query.fetch_all(connection).await?;
             rows.iter().map(twin).collect()
         }
 
@@ -174,6 +182,8 @@ macro_rules! episode_statements {
             }
             for link in to {
                 run(tie(LINK, link).bind(at.0), connection).await?;
+                let surplus = sqlx::query(SURPLUS).bind(account.as_str().to_owned());
+                run(surplus.bind(link.0.to_vec()).bind(twins_max()), &mut *connection).await?;
             }
             Ok(())
         }
@@ -232,6 +242,10 @@ macro_rules! episode_statements {
 
         fn count(row: &$row, column: &str) -> Result<Count, sqlx::Error> {
             Ok(Count(u64::try_from(row.try_get::<i64, _>(column)?).unwrap_or_default()))
+        }
+
+        fn twins_max() -> i64 {
+            i64::try_from(Twin::TWINS_MAX).unwrap_or(i64::MAX)
         }
 
         fn number(count: u64) -> i64 {

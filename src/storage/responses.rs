@@ -2,7 +2,7 @@
 
 /// The functions that read and write them, for one database.
 macro_rules! response_statements {
-    ($database:ty, $arguments:ty, $connection:ty, $row:ty) => {
+    ($database:ty, $arguments:ty, $connection:ty, $row:ty, $unlocked:literal) => {
         use sqlx::Row;
 
         use crate::units::EpisodeId;
@@ -14,8 +14,12 @@ macro_rules! response_statements {
 
         const TAKEN: &str = "SELECT bytes FROM response_bytes WHERE account = $1";
 
-        const OLDEST: &str = "\
-            SELECT id, bytes FROM responses WHERE account = $1 AND id <> $2 ORDER BY stored_at, id LIMIT 64";
+        // What another deletes just now is left to it.
+        const OLDEST: &str = concat!(
+            "\
+            SELECT id, bytes FROM responses WHERE account = $1 AND id <> $2 ORDER BY stored_at, id LIMIT 64",
+            $unlocked,
+        );
 
         const FIND: &str = "\
             SELECT account, id, stored_at, previous, episode, input, output, told FROM responses \
@@ -33,9 +37,13 @@ macro_rules! response_statements {
 
         const DELETE: &str = "DELETE FROM responses WHERE account = $1 AND id = $2";
 
-        const PURGE: &str = "\
+        const PURGE: &str = concat!(
+            "\
             DELETE FROM responses WHERE (account, id) IN \
-                (SELECT account, id FROM responses WHERE stored_at < $1 ORDER BY stored_at, id LIMIT $2)";
+                (SELECT account, id FROM responses WHERE stored_at < $1 ORDER BY stored_at, id LIMIT $2",
+            $unlocked,
+            ")",
+        );
 
         type Query = sqlx::query::Query<'static, $database, $arguments>;
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use dashmap::DashMap;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::agent::{Episodes, EpisodesError, Extension, Settings, Tools, Turns};
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
+use crate::units::AccountId;
 
 use super::upkeep;
 
@@ -34,6 +36,8 @@ pub(super) struct Inner {
     pub(super) metrics: Arc<Metrics>,
     /// Read by every step, without a lock; replaced as runs end.
     pub(super) turns: ArcSwap<Turns>,
+    /// How many steps of each account wait for others.
+    pub(super) waiting: DashMap<AccountId, usize>,
     tasks: Tasks,
     keeping: Arc<Semaphore>,
 }
@@ -52,6 +56,7 @@ impl Agents {
             store,
             metrics,
             turns: ArcSwap::default(),
+            waiting: DashMap::new(),
             tasks: tasks.clone(),
             keeping: Arc::new(Semaphore::new(KEEPING_MAX)),
         });

@@ -23,8 +23,8 @@ pub(super) enum Tried {
     Departed(Box<Departure>),
     /// It does not.
     Refused(Refusal),
-    /// With so many calls of its tools it would leave too little for an answer.
-    TooDear,
+    /// With so many calls of its tools it would leave too little for an answer: by the run's money, or by the request's.
+    TooDear { of_run: bool },
     /// A parallel step was quicker.
     Again,
     /// Parallel steps have set aside what not even an answer can do without.
@@ -39,7 +39,9 @@ impl Gateway {
         outlook: &Outlook<'_>,
         (standing, step): (&Standing, agent::Step),
     ) -> Tried {
-        let Some(on) = self.considered(tenant, outlook, (standing, &step)) else { return Tried::TooDear };
+        let Some(on) = self.considered(tenant, outlook, (standing, &step)) else {
+            return Tried::TooDear { of_run: false };
+        };
         let kept = if step.is_final { Money::ZERO } else { on.answer_money(&outlook.limits) };
         let (about, now) = (outlook.about(), self.parts.ledger.now());
         let limits = masked(&outlook.limits, kept);
@@ -111,7 +113,7 @@ impl Gateway {
             matches!(&refusal, plan::Refusal::DoesNotFit { limit, .. } if limit.holder == Holder::Episode);
         let may_call = !step.is_final && (is_run_s || step.tools_cost > Money::ZERO);
         if is_money && may_call {
-            return Tried::TooDear;
+            return Tried::TooDear { of_run: is_run_s };
         }
         let others = &standing.reserved;
         if is_run_s && (others.cost > Money::ZERO || others.thinking.0 > 0) {

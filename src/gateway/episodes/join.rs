@@ -1,8 +1,8 @@
 //! Which run a request is a step of: the one that its caller names, else the one whose history it goes on from, else a new
 //! one.
 
-use crate::agent::{Chain, Episode, EpisodesError, History, LastStep, Link};
-use crate::chat::{EpisodeLimits, Request};
+use crate::agent::{Chain, Episode, EpisodesError, History, LastStep, Link, Twin};
+use crate::chat::{EpisodeLimits, Request, ToolLimits};
 use crate::gateway::{Gateway, Refusal};
 use crate::tenant::Tenant;
 use crate::units::{AccountId, EpisodeId, RequestId, Timestamp};
@@ -53,13 +53,18 @@ impl Gateway {
         let (chain, now) = (Chain::read(&request.messages), self.now());
         let found = match &budget.episode {
             Some(id) => agents.named(&tenant.account, id, (&chain, &budget.run), now).await?,
-            None => agents.by_history(&tenant.account, &chain, &budget.run, now).await,
+            None => agents.by_history(&tenant.account, &chain, &budget.run, now).await?,
         };
         Ok(Joined::of(found, is_named, chain, history))
     }
 
     /// The same for a question about it: nothing is begun, lowered or handed out.
-    pub(super) async fn look_up(&self, tenant: &Tenant, request: &Request) -> Result<Joined, Refusal> {
+    /// What is known to hold for it comes beside.
+    pub(super) async fn look_up(
+        &self,
+        tenant: &Tenant,
+        request: &Request,
+    ) -> Result<(Joined, EpisodeLimits), Refusal> {
         let (agents, budget) = (&self.parts.agents, &request.budget);
         let is_named = budget.episode.is_some();
         let history = History::read(request, is_named, &agents.inner.settings)?;
@@ -69,8 +74,9 @@ impl Gateway {
         let new = || budget.episode.clone().unwrap_or_else(invented);
         let is_first = known.is_none();
         let mut episode = known.unwrap_or_else(|| Episode::new(new(), EpisodeLimits::default(), now));
+        let known = episode.limits.clone();
         episode.limits.lower(&budget.run);
-        Ok(Joined::of(Found { episode, is_first, from: None }, is_named, chain, history))
+        Ok((Joined::of(Found { episode, is_first, from: None }, is_named, chain, history), known))
     }
 }
 
@@ -89,11 +95,11 @@ impl Agents {
         (chain, limits): (&Chain, &EpisodeLimits),
         now: Timestamp,
     ) -> Result<Found, Refusal> {
-        let episode = self.patiently(self.inner.store.open(account, id, limits, now)).await;
+        let episode = self.patiently(self.lowered(account, id, limits, now)).await;
         let episode = episode.map_err(|error| {
             self.lost("a run's limits cannot be read", &error);
             no_episode(error)
-        })?;
+        })??;
         self.count(if episode.last.is_some() { "named" } else { "begun" });
         Ok(Found { episode, is_first: false, from: chain.replies.first().copied() })
     }
@@ -105,14 +111,15 @@ impl Agents {
         chain: &Chain,
         limits: &EpisodeLimits,
         now: Timestamp,
-    ) -> Found {
+    ) -> Result<Found, Refusal> {
         let found = self.patiently(self.find(account, chain, limits, now)).await;
-        match found {
-            Ok(Some(found)) => {
+        match found.map(Option::transpose) {
+            Ok(Ok(Some(found))) => {
                 self.count("found");
-                return found;
+                return Ok(found);
             }
-            Ok(None) => self.count("begun"),
+            Ok(Err(too_many)) => return Err(too_many),
+            Ok(Ok(None)) => self.count("begun"),
             Err(error) => self.lost("a run cannot be looked for, so it is taken for a new one", &error),
         }
         let id = invented();
@@ -122,7 +129,27 @@ impl Agents {
                 self.lost("a run's limits cannot be kept", &error);
             }
         }
-        Found { episode: Episode::new(id, limits.clone(), now), is_first: limits.is_empty(), from: None }
+        Ok(Found { episode: Episode::new(id, limits.clone(), now), is_first: limits.is_empty(), from: None })
+    }
+
+    /// The run with these limits lowered into its own; a refusal where it would have too many.
+    async fn lowered(
+        &self,
+        account: &AccountId,
+        id: &EpisodeId,
+        limits: &EpisodeLimits,
+        now: Timestamp,
+    ) -> Result<Result<Episode, Refusal>, EpisodesError> {
+        let store = &self.inner.store;
+        if !limits.tools.each.is_empty()
+            && let Some(known) = store.read(account, id).await?
+        {
+            let named = known.limits.tools.named_with(&limits.tools);
+            if named > ToolLimits::NAMED_MAX {
+                return Ok(Err(Refusal::TooManyTools { named }));
+            }
+        }
+        store.open(account, id, limits, now).await.map(Ok)
     }
 
     async fn find(
@@ -131,12 +158,13 @@ impl Agents {
         chain: &Chain,
         limits: &EpisodeLimits,
         now: Timestamp,
-    ) -> Result<Option<Found>, EpisodesError> {
+    ) -> Result<Option<Result<Found, Refusal>>, EpisodesError> {
         let (store, since) = (&self.inner.store, now.before(self.inner.settings.expires_after));
         for link in chain.replies.iter().take(REPLIES_MAX) {
             if let Some(id) = store.find(account, link, since).await? {
-                let episode = store.open(account, &id, limits, now).await?;
-                return Ok(Some(Found { episode, is_first: false, from: Some(*link) }));
+                let episode = self.lowered(account, &id, limits, now).await?;
+                let found = |episode| Found { episode, is_first: false, from: Some(*link) };
+                return Ok(Some(episode.map(found)));
             }
         }
         Ok(None)
@@ -155,7 +183,7 @@ impl Agents {
                 return store.read(account, id).await;
             }
             for link in chain.replies.iter().take(REPLIES_MAX) {
-                if let Some(twin) = store.twins(account, link, since).await?.into_iter().next() {
+                if let Some(twin) = Twin::first(&mut store.twins(account, link, since).await?) {
                     return store.read(account, &twin.id).await;
                 }
             }

@@ -22,9 +22,11 @@ impl Gateway {
     ) -> Result<Quoted, Refusal> {
         let rules = self.rules(tenant, &request)?;
         let request = Arc::new(request);
-        let run = self.look_up(tenant, &request).await?;
+        let (run, known) = self.look_up(tenant, &request).await?;
         let outlook = Outlook::new(self, &request, &run, &rules);
-        self.parts.ledger.gather_episode(&tenant.account, &run.id, &outlook.limits).await;
+        if !run.is_first {
+            self.parts.ledger.gather_episode(&tenant.account, &run.id, &known).await;
+        }
         let standing = standing(self.parts.ledger.episode(&tenant.account, &run.id));
         let room = self.room(tenant, &outlook);
         let next = |calls_max| match outlook.next(self, (&standing, room), calls_max) {

@@ -37,17 +37,27 @@ impl Gateway {
         let run = self.join(tenant, &request).await?;
         let outlook = Outlook::new(self, &request, &run, &rules);
         let mut waiting = Waiting::until(self, deadline);
-        let mut calls_max = self.parts.agents.inner.settings.calls_per_answer;
+        let calls_per_answer = self.parts.agents.inner.settings.calls_per_answer;
+        let mut calls_max = calls_per_answer;
         let (mut lost, mut was_gathered) = (0, false);
         while lost < TRIES_MAX {
             // From here on nothing that is given back goes unheard.
             let heard = self.parts.ledger.resolved_of(&run.id);
             let standing = self.standing_of(tenant, &outlook).await;
             let room = self.room(tenant, &outlook);
+            if room.is_some_and(|room| room.free == Count::ZERO)
+                && !was_gathered
+                && self.parts.ledger.is_shared()
+            {
+                // Others may have of it what they do not use.
+                self.parts.ledger.gather(&tenant.account, &outlook.about()).await;
+                was_gathered = true;
+                continue;
+            }
             let step = match outlook.next(self, (&standing, room), calls_max) {
                 Next::Go(step) => *step,
                 Next::Wait(wait) => {
-                    waiting.wait(self, heard, &wait).await?;
+                    waiting.wait(self, &tenant.account, heard, &wait).await?;
                     continue;
                 }
                 Next::Spent(spent) => return Err(spent_refusal(&run.id, spent)),
@@ -59,18 +69,29 @@ impl Gateway {
                 Tried::Refused(_) => {
                     // Another request may have taken it, or other replicas may hand back what they do not use.
                     self.parts.ledger.gather(&tenant.account, &outlook.about()).await;
-                    was_gathered = true;
+                    (was_gathered, calls_max) = (true, calls_per_answer);
                 }
-                Tried::TooDear => calls_max = fewer,
+                // Nobody is made to answer because of what may come back.
+                Tried::TooDear { of_run: true }
+                    if fewer == Count::ZERO && standing.reserved.cost > Money::ZERO =>
+                {
+                    waiting.wait(self, &tenant.account, heard, &money()).await?;
+                    calls_max = calls_per_answer;
+                }
+                Tried::TooDear { .. } => calls_max = fewer,
                 Tried::Again => lost += 1,
                 Tried::Wait => {
-                    let wait = agent::Wait { money: true, ..agent::Wait::default() };
-                    waiting.wait(self, heard, &wait).await?;
+                    waiting.wait(self, &tenant.account, heard, &money()).await?;
+                    calls_max = calls_per_answer;
                 }
             }
         }
         Err(busy(&agent::Wait::default()))
     }
+}
+
+fn money() -> agent::Wait {
+    agent::Wait { money: true, ..agent::Wait::default() }
 }
 
 /// True where a limit leaves too little now.

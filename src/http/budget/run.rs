@@ -10,9 +10,6 @@ use crate::units::{Count, EpisodeId, Tokens};
 
 use super::members;
 
-/// The most tools that one request may limit by name: each is kept with the run.
-const TOOLS_MAX: usize = 64;
-
 /// The longest name of a tool, in bytes.
 const NAME_MAX: usize = 128;
 
@@ -92,8 +89,9 @@ fn tool_calls(fields: &mut Fields) -> Result<ToolLimits, Problem> {
     let mut limits = ToolLimits::default();
     let Some(mut tools) = fields.fields("tool_calls")? else { return Ok(limits) };
     let names = tools.names();
-    if names.len() > TOOLS_MAX {
-        let message = format!("limits {} tools; at most {TOOLS_MAX} can be limited by name", names.len());
+    if names.len() > ToolLimits::NAMED_MAX {
+        let message =
+            format!("limits {} tools; at most {} can be limited by name", names.len(), ToolLimits::NAMED_MAX);
         return Err(Problem::invalid(Some(&member), message));
     }
     for name in names {

@@ -13,7 +13,7 @@ use crate::units::{AccountId, RequestId, Timestamp};
 
 use super::Postgres;
 
-response_statements!(Kind, PgArguments, PgConnection, PgRow);
+response_statements!(Kind, PgArguments, PgConnection, PgRow, " FOR UPDATE SKIP LOCKED");
 
 /// Responses in a PostgreSQL database, which all replicas share.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use crate::units::{AccountId, RequestId, Timestamp};
 
 use super::Sqlite;
 
-response_statements!(Kind, SqliteArguments, SqliteConnection, SqliteRow);
+response_statements!(Kind, SqliteArguments, SqliteConnection, SqliteRow, "");
 
 /// Responses in a `SQLite` file.
 #[derive(Debug)]

@@ -1,23 +1,29 @@
 //! One run over several gateways on one PostgreSQL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
+use stint::backend::scripted::{Gate, Play, Scripted};
 use stint::storage::{Database, DatabaseUrl, PostgresSettings, Settings};
 
 use crate::harness::cluster::cluster;
 use crate::harness::{Stored, World};
 
-use super::{Agent, calls, run, searching, world_on};
+use super::{Agent, calls, play, run, searching, world_on};
 
 async fn three() -> Vec<Arc<World>> {
-    let (url, script) = (cluster().database(), searching(2));
+    several(3, &searching(2)).await
+}
+
+async fn several(count: usize, script: &Arc<Scripted>) -> Vec<Arc<World>> {
+    let url = cluster().database();
     let mut worlds = Vec::new();
-    for _ in 0..3 {
-        let lease = std::time::Duration::from_secs(10);
+    for _ in 0..count {
+        let lease = Duration::from_secs(10);
         let settings = Settings::Postgres(PostgresSettings { url: DatabaseUrl::new(&url), lease });
         let database = Database::open(&settings).await.unwrap();
-        worlds.push(Arc::new(world_on(&script, Stored::of(&database)).await));
+        worlds.push(Arc::new(world_on(script, Stored::of(&database)).await));
     }
     worlds
 }
@@ -40,6 +46,31 @@ async fn a_run_goes_from_gateway_to_gateway_with_its_budget() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_step_waits_for_what_another_gateways_may_give_back() {
+    let gate = Gate::shut();
+    let held = gate.clone();
+    let script = Arc::new(Scripted::each(move |call, turn| match turn {
+        0 => Play::new().answers("nothing to look for").waits_at(&held),
+        _ => play(&call.request, 1),
+    }));
+    let worlds = several(2, &script).await;
+    let agent = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 1 }, "episode": "two" }));
+    let ask = |world: &Arc<World>| {
+        let (world, mut agent) = (world.clone(), agent.clone());
+        tokio::spawn(async move { calls(&agent.step(&world).await) })
+    };
+    let first = ask(&worlds[0]);
+    script.until(|records| records.len() == 1).await;
+    let second = ask(&worlds[1]);
+    while worlds[1].metrics.agents.waits.get() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(script.records().len(), 1, "it is not made to answer, for the call may come back");
+    gate.open();
+    assert_eq!((first.await.unwrap(), second.await.unwrap()), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn many_steps_on_three_gateways_share_a_budget_to_the_call() {
     let worlds = three().await;
     let agent = Agent::new("sk-acme", &json!({ "tool_calls": { "*": 20 }, "episode": "crowd" }));
@@ -52,7 +83,7 @@ async fn many_steps_on_three_gateways_share_a_budget_to_the_call() {
                     return calls(&agent.hear(&answer));
                 }
                 assert!(answer.status == 429 || answer.status == 503, "{}", answer.text);
-                tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+                tokio::time::sleep(Duration::from_millis(300)).await;
             }
             0
         })
