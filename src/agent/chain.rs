@@ -99,6 +99,7 @@ impl Turn {
             match part {
                 Part::Text(text) => self.text.push_str(text),
                 Part::Other(value) => self.add("part", &canonical(&value.to_string())),
+                Part::Mark => {}
             }
         }
         for call in &message.tool_calls {

@@ -66,6 +66,8 @@ pub(super) fn append(block: &str, messages: &mut [Message]) {
             text.push_str("\n\n");
             text.push_str(block);
         }
+        // What changes from turn to turn is no part of what a mark before it keeps.
+        Some(Part::Mark) => last.content.push(Part::Text(format!("\n\n{block}"))),
         _ => last.content.push(Part::Text(block.to_owned())),
     }
 }

@@ -16,6 +16,7 @@ mod events;
 mod feedback;
 mod fields;
 mod headers;
+mod marks;
 mod messages;
 mod openai;
 mod pages;

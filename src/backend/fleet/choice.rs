@@ -37,7 +37,7 @@ impl Beginning {
         let beginning = request.messages.iter().take(first.map_or(usize::MAX, |first| first + 1));
         let texts =
             beginning.flat_map(|message| message.content.iter().map(move |part| (message.role, part)));
-        for (role, part) in texts.take(TEXTS_MAX) {
+        for (role, part) in texts.filter(|(_, part)| **part != Part::Mark).take(TEXTS_MAX) {
             add(&mut hash, role, part);
         }
         let digest: [u8; 32] = hash.finalize().into();
@@ -70,6 +70,7 @@ fn add(hash: &mut Sha256, role: Role, part: &Part) {
     let text = match part {
         Part::Text(text) => Cow::Borrowed(text),
         Part::Other(value) => Cow::Owned(value.to_string()),
+        Part::Mark => return,
     };
     let bytes = text.as_bytes();
     hash.update(role.word());

@@ -48,17 +48,39 @@ fn message(message: &Message, thoughts_back: bool) -> Value {
     Value::Object(turn)
 }
 
+/// What is said, without marks for a cache.
 fn content(message: &Message) -> Value {
-    match message.content.as_slice() {
+    let said: Vec<&Part> = message.content.iter().filter(|part| **part != Part::Mark).collect();
+    match said.as_slice() {
         [] if message.role == Role::Assistant && !message.tool_calls.is_empty() => Value::Null,
         [] => json!(""),
         [Part::Text(text)] => json!(text),
-        parts => parts
-            .iter()
-            .map(|part| match part {
-                Part::Text(text) => json!({"type": "text", "text": text}),
-                Part::Other(value) => value.clone(),
-            })
-            .collect(),
+        said => said.iter().filter_map(|part| self::part(part)).collect(),
     }
+}
+
+fn part(part: &Part) -> Option<Value> {
+    match part {
+        Part::Text(text) => Some(json!({"type": "text", "text": text})),
+        Part::Other(value) => Some(value.clone()),
+        Part::Mark => None,
+    }
+}
+
+/// What is said, part by part, with the marks for a cache; nothing where there are none.
+pub(super) fn marked(message: &Message) -> Option<Value> {
+    let mut parts: Vec<Value> = Vec::new();
+    for part in message.content.contains(&Part::Mark).then_some(&message.content)? {
+        match self::part(part) {
+            Some(part) => parts.push(part),
+            None => parts.last_mut().map_or((), mark),
+        }
+    }
+    Some(Value::Array(parts))
+}
+
+/// Has all up to this block, or tool, kept in the provider's cache, for as long as one price of writing it buys: some
+/// minutes.
+pub(super) fn mark(block: &mut Value) {
+    block["cache_control"] = json!({"type": "ephemeral"});
 }
