@@ -10,6 +10,7 @@ mod body;
 mod budget;
 mod chat;
 mod connection;
+mod digits;
 mod embeddings;
 mod error;
 mod events;
