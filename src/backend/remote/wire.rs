@@ -76,7 +76,7 @@ pub(super) fn marked(message: &Message) -> Option<Value> {
             None => parts.last_mut().map_or((), mark),
         }
     }
-    Some(Value::Array(parts))
+    (!parts.is_empty()).then_some(Value::Array(parts))
 }
 
 /// Has all up to this block, or tool, kept in the provider's cache, for as long as one price of writing it buys: some
