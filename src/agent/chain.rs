@@ -103,6 +103,7 @@ impl Turn {
                     self.is_empty = false;
                     arguments::hash(value, &mut self.hasher);
                 }
+                Part::Seam | Part::Mark => {}
             }
         }
         for call in &message.tool_calls {

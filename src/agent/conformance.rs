@@ -15,10 +15,10 @@ pub(crate) async fn conforms(store: &dyn Episodes) {
     a_run_is_its_account_s_alone(store).await;
     a_run_is_found_by_its_last_history(store).await;
     twins_are_handed_out_once_each(store).await;
-    of_many_twins_the_latest_are_kept(store).await;
     what_is_too_old_is_not_found(store).await;
     steps_are_counted_and_the_latest_courses_told(store).await;
     the_oldest_are_purged_first(store).await;
+    of_many_twins_the_latest_are_kept(store).await;
 }
 
 fn account() -> AccountId {

@@ -62,9 +62,9 @@ pub(super) fn append(block: &str, messages: &mut [Message]) {
     let Some(last) = messages.iter_mut().rfind(|message| message.role != Role::System) else { return };
     match last.content.last_mut() {
         Some(Part::Text(text)) if text.is_empty() => block.clone_into(text),
-        Some(Part::Text(text)) => {
-            text.push_str("\n\n");
-            text.push_str(block);
+        // What changes from turn to turn is no part of what a cache keeps.
+        Some(Part::Text(_) | Part::Mark) => {
+            last.content.extend([Part::Seam, Part::Text(format!("\n\n{block}"))]);
         }
         _ => last.content.push(Part::Text(block.to_owned())),
     }

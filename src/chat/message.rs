@@ -36,6 +36,12 @@ pub enum Part {
     Text(String),
     /// Anything else (an image, audio), as the caller wrote it; only capable models are given it.
     Other(Value),
+    /// Nothing that is said: what follows is the gateway's own, and is gone at the next turn. What a provider keeps in its
+    /// cache ends here at best.
+    Seam,
+    /// Nothing that is said: the caller wants all up to here kept in the provider's cache. Providers without a word for it
+    /// are not told.
+    Mark,
 }
 
 /// A call of one of the caller's tools that the model made.
@@ -119,7 +125,7 @@ impl Message {
             .iter()
             .filter_map(|part| match part {
                 Part::Text(text) => Some(text.as_str()),
-                Part::Other(_) => None,
+                Part::Other(_) | Part::Seam | Part::Mark => None,
             })
             .collect()
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Budget, Message, Role};
+use super::{Budget, Message, Part, Role};
 
 /// How tokens are drawn.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,6 +26,8 @@ pub struct Tool {
     pub name: String,
     /// The whole declaration, as the caller wrote it.
     pub declaration: Value,
+    /// True where the caller wants the tools up to this one kept in the provider's cache.
+    pub marked: bool,
 }
 
 /// What is wanted of the model.
@@ -75,6 +77,13 @@ impl Request {
     /// The text that is to go on, where that is what is wanted.
     pub fn raw(&self) -> Option<String> {
         (self.form == Form::Text).then(|| self.messages.iter().map(Message::plain).collect())
+    }
+
+    /// How often the caller marks what the provider is to keep in its cache.
+    pub fn marks(&self) -> usize {
+        let parts = self.messages.iter().flat_map(|message| &message.content);
+        let tools = self.tools.iter().filter(|tool| tool.marked);
+        tools.count() + parts.filter(|part| **part == Part::Mark).count()
     }
 
     /// A request for one answer, with nothing stated beyond the conversation.

@@ -126,6 +126,11 @@ impl Kind {
         }
     }
 
+    /// Whether it is sent the marks with which callers have a prompt kept in the provider's cache.
+    pub(super) fn takes_marks(self) -> bool {
+        matches!(self, Kind::Anthropic | Kind::OpenRouter)
+    }
+
     /// Whether it stops, and stops billing, when the connection is gone: who serves for oneself does.
     pub(super) fn stops_billing(self) -> bool {
         matches!(self, Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama)

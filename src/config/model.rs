@@ -227,7 +227,7 @@ fn count(section: &Section<'_>, key: &'static str, least: u64, known: Tokens) ->
 
 /// What is said of the model itself.
 fn of_the_model(section: &Section<'_>, Declared { kind, model, .. }: &mut Declared) {
-    tariff::apply(section, &mut model.tariff);
+    tariff::apply(section, *kind, &mut model.tariff);
     if section.has("classes") {
         model.classes = classes(section, *kind);
     }

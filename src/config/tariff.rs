@@ -3,14 +3,17 @@
 use crate::catalog::{Prices, Rates, Tariff};
 use crate::units::{Money, Price, Tokens};
 
+use super::kind::Kind;
 use super::mistake::Wrong;
 use super::reader::Section;
 
 /// Takes the prices of a section in place of what was known; where it names the two list prices, all that was known is
 /// forgotten, so that no price of another time stays beside them.
-pub(super) fn apply(section: &Section<'_>, tariff: &mut Option<Tariff>) {
+pub(super) fn apply(section: &Section<'_>, kind: Kind, tariff: &mut Option<Tariff>) {
     if let Some(list) = list(section) {
-        *tariff = Some(Tariff::plain(list));
+        let mut plain = Tariff::plain(list);
+        plain.rates.cache_write = written(kind, list.input);
+        *tariff = Some(plain);
     }
     let extra = ["price_cache_read", "price_cache_write", "price_call", "long_context"];
     let Some(tariff) = tariff else {
@@ -23,6 +26,15 @@ pub(super) fn apply(section: &Section<'_>, tariff: &mut Option<Tariff>) {
     section.set("price_call", &mut tariff.call);
     if section.has("long_context") {
         tariff.long = long(&section.section("long_context"), tariff.rates);
+    }
+}
+
+/// What is put into the cache where nothing is said of it. Those who are sent the callers' marks take a quarter more for it,
+/// which must be known before a marked prompt goes there.
+fn written(kind: Kind, list: Price) -> Price {
+    match kind.takes_marks() {
+        true => scaled(list, Price { per_million_tokens: Money(4) }, Price { per_million_tokens: Money(5) }),
+        false => list,
     }
 }
 

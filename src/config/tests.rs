@@ -630,6 +630,25 @@ fn accounts_are_paths_and_stand_once() {
 }
 
 #[test]
+fn who_is_sent_marks_for_a_cache_takes_a_quarter_more_for_it_where_nothing_is_said() {
+    let check = |kind: &str, more: &str, write: &str, write_long: &str| {
+        let text = format!(
+            "[[backend]]\nkind = '{kind}'\nbase_url = 'http://127.0.0.1:1'\n[[backend.model]]\nname = 'm'\n\
+             price_input = '2'\nprice_output = '8'\n{more}\n\
+             long_context = {{ above = 9, price_input = '4', price_output = '9' }}\n"
+        );
+        let tariff = load_text(&text).unwrap().catalog.models["m"].tariff.unwrap();
+        let told = [tariff.rates, tariff.long.unwrap().1].map(|rates| rates.cache_write.per_million_tokens);
+        assert_eq!(told, [write, write_long].map(|price| price.parse().unwrap()), "{kind}");
+    };
+    for kind in ["anthropic", "openrouter"] {
+        check(kind, "", "2.5", "5");
+        check(kind, "price_cache_write = '2'", "2", "4");
+    }
+    check("openai", "", "2", "4");
+}
+
+#[test]
 fn what_is_said_is_what_holds() {
     let text = "[server]\ndrain = '5s'\nbody_max = '1MiB'\n[engine]\nembedded = false\n[thinking.efforts]\nlow = 0.2\n\
                 tiny = 0.01\n[[backend]]\nkind = 'llamacpp'\nbase_url = 'http://127.0.0.1:1'\n[[backend.model]]\n\

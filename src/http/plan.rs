@@ -12,6 +12,7 @@ use crate::catalog::{Contender, Demand, Offer};
 use crate::gateway::Quoted;
 use crate::plan::Refusal;
 
+use super::digits::shortened;
 use super::error::Problem;
 use super::openai::read;
 use super::router::Service;
@@ -45,7 +46,7 @@ fn written(Quoted { demand, quote }: &Quoted) -> Response {
         "why": quote.why,
         "note": NOTE,
     });
-    ([(header::CONTENT_TYPE, "application/json")], page.to_string()).into_response()
+    ([(header::CONTENT_TYPE, "application/json")], shortened(page).to_string()).into_response()
 }
 
 fn told(demand: &Demand) -> Value {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::catalog::{Candidate, ChoiceOutcome, Decision, Outcome, Verdict};
 use crate::history::Story;
 
+use super::digits::shortened;
 use super::error::Problem;
 use super::router::Service;
 use super::{auth, feedback};
@@ -23,7 +24,7 @@ pub(super) async fn story(
     let tenant = auth::tenant(&service.keys, &headers)?;
     let found = service.gateway.learning().story(&tenant, feedback::id(&id)?).await;
     let story = found.map_err(|error| Problem::forgetful(&error))?.ok_or_else(Problem::unknown_request)?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], page(&story).to_string()).into_response())
+    Ok(([(header::CONTENT_TYPE, "application/json")], shortened(page(&story)).to_string()).into_response())
 }
 
 fn page(story: &Story) -> Value {

@@ -203,6 +203,7 @@ fn content(parts: &[Part]) -> Value {
                 flush(&mut text, &mut joined);
                 joined.push(value.clone());
             }
+            Part::Seam | Part::Mark => {}
         }
     }
     if joined.is_empty() {

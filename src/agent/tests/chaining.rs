@@ -34,6 +34,7 @@ fn a_run_is_found_however_its_client_writes_it() {
         |sent| sent[2].tool_calls[0].arguments = "{\"n\": 1,\n \"q\": \"x\"}".to_owned()
     )));
     assert!(is_found(&gone_on(|sent| sent[2].content = vec![Part::Text("Let me see.".to_owned())])));
+    assert!(is_found(&gone_on(|sent| sent[1].content.push(Part::Mark))), "marks move from turn to turn");
     let split = gone_on(|sent| {
         let text = Message::text(Role::Assistant, "Let me see. ");
         sent[2].content.clear();

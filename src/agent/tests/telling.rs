@@ -115,3 +115,13 @@ fn a_result_that_is_no_text_keeps_what_it_is() {
     assert!(matches!(&content[1], Part::Text(text) if text.starts_with("<budget>")));
     assert_eq!(sent.messages[2].tool_call_id.as_deref(), Some("a0"));
 }
+
+#[test]
+fn what_the_caller_marked_for_a_cache_stays_as_it_is() {
+    let mut messages = searched();
+    messages[2].content.push(Part::Mark);
+    let sent = sent("search 10", messages.clone(), &[]);
+    let (before, block) = sent.messages[2].content.split_at(2);
+    assert_eq!(before, messages[2].content);
+    assert!(matches!(block, [Part::Seam, Part::Text(text)] if text.starts_with("\n\n<budget>")), "{block:?}");
+}

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
-use crate::chat::{Origin, Part, Request, Role};
+use crate::chat::{Message, Origin, Part, Request, Role};
 use crate::units::{Dice, mixed};
 
 /// So much longer than elsewhere may a conversation wait at home.
@@ -35,9 +35,8 @@ impl Beginning {
         let mut hash = Sha256::new();
         let first = request.messages.iter().position(|message| message.role == Role::User);
         let beginning = request.messages.iter().take(first.map_or(usize::MAX, |first| first + 1));
-        let texts =
-            beginning.flat_map(|message| message.content.iter().map(move |part| (message.role, part)));
-        for (role, part) in texts.take(TEXTS_MAX) {
+        let texts = beginning.flat_map(|message| own(message).map(move |part| (message.role, part)));
+        for (role, part) in texts.filter(|(_, part)| **part != Part::Mark).take(TEXTS_MAX) {
             add(&mut hash, role, part);
         }
         let digest: [u8; 32] = hash.finalize().into();
@@ -66,10 +65,16 @@ impl Beginning {
     }
 }
 
+/// What the message says without what a gateway adds for one turn.
+fn own(message: &Message) -> impl Iterator<Item = &Part> {
+    message.content.iter().take_while(|part| **part != Part::Seam)
+}
+
 fn add(hash: &mut Sha256, role: Role, part: &Part) {
     let text = match part {
         Part::Text(text) => Cow::Borrowed(text),
         Part::Other(value) => Cow::Owned(value.to_string()),
+        Part::Seam | Part::Mark => return,
     };
     let bytes = text.as_bytes();
     hash.update(role.word());

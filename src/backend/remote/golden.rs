@@ -164,7 +164,9 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 
 fn tool(declaration: &Value) -> Tool {
     let name = declaration["function"]["name"].as_str().unwrap().to_owned();
-    Tool { name, declaration: declaration.clone() }
+    let mut declaration = declaration.clone();
+    let marked = declaration.as_object_mut().unwrap().shift_remove("cache_control").is_some();
+    Tool { name, declaration, marked }
 }
 
 fn signed(value: &Value) -> Signed {
@@ -180,9 +182,11 @@ fn message(value: &Value) -> Message {
         "assistant" => Role::Assistant,
         _ => Role::Tool,
     };
-    let content = list(&value["content"]).map(|part| match part.as_str() {
-        Some(text) => ContentPart::Text(text.to_owned()),
-        None => ContentPart::Other(part.clone()),
+    let content = list(&value["content"]).map(|part| match part {
+        Value::String(text) => ContentPart::Text(text.clone()),
+        Value::Null => ContentPart::Mark,
+        Value::Bool(_) => ContentPart::Seam,
+        _ => ContentPart::Other(part.clone()),
     });
     let calls = list(&value["tool_calls"]).map(|call| {
         let text = |name: &str| call[name].as_str().unwrap().to_owned();

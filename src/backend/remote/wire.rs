@@ -1,5 +1,7 @@
 //! Members that several APIs write alike.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use crate::chat::{Embedding, Inputs, Message, Part, Role};
@@ -48,17 +50,59 @@ fn message(message: &Message, thoughts_back: bool) -> Value {
     Value::Object(turn)
 }
 
+/// What is said, without marks for a cache.
 fn content(message: &Message) -> Value {
-    match message.content.as_slice() {
+    let said = said(&message.content);
+    match said.as_slice() {
         [] if message.role == Role::Assistant && !message.tool_calls.is_empty() => Value::Null,
         [] => json!(""),
-        [Part::Text(text)] => json!(text),
-        parts => parts
-            .iter()
-            .map(|part| match part {
-                Part::Text(text) => json!({"type": "text", "text": text}),
-                Part::Other(value) => value.clone(),
-            })
-            .collect(),
+        [only] if let Part::Text(text) = &**only => json!(text),
+        said => said.iter().filter_map(|part| self::part(part)).collect(),
     }
+}
+
+fn part(part: &Part) -> Option<Value> {
+    match part {
+        Part::Text(text) => Some(json!({"type": "text", "text": text})),
+        Part::Other(value) => Some(value.clone()),
+        Part::Seam | Part::Mark => None,
+    }
+}
+
+/// The parts that say something. What stands behind a seam goes on with the text before it, so that what was one text stays one.
+pub(super) fn said(parts: &[Part]) -> Vec<Cow<'_, Part>> {
+    let mut said: Vec<Cow<'_, Part>> = Vec::new();
+    let mut is_behind = false;
+    for part in parts {
+        match (part, said.last_mut()) {
+            (Part::Mark, _) => {}
+            (Part::Seam, _) => is_behind = true,
+            (Part::Text(more), Some(last)) if is_behind && matches!(&**last, Part::Text(_)) => {
+                if let Part::Text(text) = last.to_mut() {
+                    text.push_str(more);
+                }
+            }
+            _ => said.push(Cow::Borrowed(part)),
+        }
+    }
+    said
+}
+
+/// What is said, part by part, with the marks for a cache; nothing where there are none.
+pub(super) fn marked(message: &Message) -> Option<Value> {
+    let mut parts: Vec<Value> = Vec::new();
+    let content = message.content.contains(&Part::Mark).then_some(&message.content)?;
+    for part in content.iter().filter(|part| **part != Part::Seam) {
+        match self::part(part) {
+            Some(part) => parts.push(part),
+            None => parts.last_mut().map_or((), mark),
+        }
+    }
+    (!parts.is_empty()).then_some(Value::Array(parts))
+}
+
+/// Has all up to this block, or tool, kept in the provider's cache, for as long as one price of writing it buys: some
+/// minutes.
+pub(super) fn mark(block: &mut Value) {
+    block["cache_control"] = json!({"type": "ephemeral"});
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::chat::{Message, Part, Role, ToolCall};
 use crate::http::error::Problem;
 use crate::http::fields::{Fields, MISSING};
-use crate::http::signed;
+use crate::http::{marks, signed};
 
 /// `system` and `messages`.
 pub(super) fn read(fields: &mut Fields) -> Result<Vec<Message>, Problem> {
@@ -27,14 +27,15 @@ fn system(fields: &mut Fields) -> Result<Option<Message>, Problem> {
         None => return Ok(None),
         Some(Value::String(text)) => vec![Part::Text(text)],
         Some(Value::Array(list)) => {
-            let blocks = list.into_iter().enumerate().map(|(at, block)| {
+            let mut content = Vec::new();
+            for (at, block) in list.into_iter().enumerate() {
                 let mut block = Fields::of(&format!("system[{at}]"), block)?;
                 if block.text("type")?.as_deref() != Some("text") {
                     return Err(Problem::invalid(Some("system"), must));
                 }
-                text(block).map(Part::Text)
-            });
-            blocks.collect::<Result<_, _>>()?
+                text(block, &mut content)?;
+            }
+            content
         }
         Some(_) => return Err(Problem::invalid(Some("system"), must)),
     };
@@ -88,8 +89,8 @@ fn empty(role: Role) -> Message {
 fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message>, Problem> {
     let kind = block.text("type")?.unwrap_or_default();
     match (kind.as_str(), message.role) {
-        ("text", _) => message.content.push(Part::Text(text(block)?)),
-        ("image", Role::User) => message.content.push(image(block)?),
+        ("text", _) => text(block, &mut message.content)?,
+        ("image", Role::User) => image(block, &mut message.content)?,
         ("tool_result", Role::User) => return result(block).map(Some),
         ("tool_use", Role::Assistant) => message.tool_calls.push(call(block)?),
         ("thinking", Role::Assistant) => {
@@ -113,16 +114,23 @@ fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message
     Ok(None)
 }
 
-/// Citations and marks for a provider's cache are not part of what is said.
-fn text(mut block: Fields) -> Result<String, Problem> {
-    let text = block.need("text")?;
-    block.pass(&["cache_control", "citations"]);
-    block.end()?;
-    Ok(text)
+/// Citations are not part of what is said.
+fn text(mut block: Fields, content: &mut Vec<Part>) -> Result<(), Problem> {
+    content.push(Part::Text(block.need("text")?));
+    block.pass(&["citations"]);
+    end(block, content)
+}
+
+/// The end of a block, which may be marked.
+fn end(mut block: Fields, content: &mut Vec<Part>) -> Result<(), Problem> {
+    if marks::take(&mut block)? && content.last() != Some(&Part::Mark) {
+        content.push(Part::Mark);
+    }
+    block.end()
 }
 
 /// An image by its address, or in it, as OpenAI writes it, which is how the canonical conversation has it.
-fn image(mut block: Fields) -> Result<Part, Problem> {
+fn image(mut block: Fields, content: &mut Vec<Part>) -> Result<(), Problem> {
     let mut source = block.need_fields("source")?;
     let url = match source.text("type")?.as_deref() {
         Some("base64") => format!("data:{};base64,{}", source.need("media_type")?, source.need("data")?),
@@ -130,15 +138,16 @@ fn image(mut block: Fields) -> Result<Part, Problem> {
         _ => return Err(Problem::invalid(Some(&source.name("type")), "must be base64 or url")),
     };
     source.end()?;
-    block.pass(&["cache_control"]);
-    block.end()?;
-    Ok(Part::Other(json!({ "type": "image_url", "image_url": { "url": url } })))
+    content.push(Part::Other(json!({ "type": "image_url", "image_url": { "url": url } })));
+    end(block, content)
 }
 
 fn call(mut block: Fields) -> Result<ToolCall, Problem> {
     let input = block.take("input").unwrap_or_else(|| json!({}));
     let call = ToolCall { id: block.need("id")?, name: block.need("name")?, arguments: input.to_string() };
-    block.pass(&["cache_control", "caller"]);
+    // A call stands behind all that is said in its turn, and is kept with the next mark.
+    marks::take(&mut block)?;
+    block.pass(&["caller"]);
     block.end()?;
     Ok(call)
 }
@@ -152,7 +161,11 @@ fn result(mut block: Fields) -> Result<Message, Problem> {
         None => Vec::new(),
         Some(Value::String(text)) => vec![Part::Text(text)],
         Some(Value::Array(list)) => {
-            list.into_iter().enumerate().map(|(at, part)| given(&name, at, part)).collect::<Result<_, _>>()?
+            let mut content = Vec::new();
+            for (at, part) in list.into_iter().enumerate() {
+                given(&name, at, part, &mut content)?;
+            }
+            content
         }
         Some(_) => return Err(Problem::invalid(Some(&name), "must be a string or a list of blocks")),
     };
@@ -162,16 +175,15 @@ fn result(mut block: Fields) -> Result<Message, Problem> {
     if content.is_empty() {
         content.push(Part::Text(String::new()));
     }
-    block.pass(&["cache_control"]);
-    block.end()?;
+    end(block, &mut content)?;
     Ok(Message { content, tool_call_id: Some(id), ..Message::text(Role::Tool, "") })
 }
 
-fn given(path: &str, at: usize, part: Value) -> Result<Part, Problem> {
+fn given(path: &str, at: usize, part: Value, content: &mut Vec<Part>) -> Result<(), Problem> {
     let mut block = Fields::of(&format!("{path}[{at}]"), part)?;
     match block.text("type")?.as_deref() {
-        Some("text") => text(block).map(Part::Text),
-        Some("image") => image(block),
+        Some("text") => text(block, content),
+        Some("image") => image(block, content),
         _ => Err(Problem::invalid(Some(&block.name("type")), "must be text or image")),
     }
 }

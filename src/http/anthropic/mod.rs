@@ -14,7 +14,7 @@ use crate::chat::Request;
 use super::budget::{Dialects, Efforts};
 use super::error::Problem;
 use super::fields::Fields;
-use super::strict;
+use super::{marks, strict};
 
 pub(super) use errors::{problem, reworded};
 pub(super) use render::{Look, message};
@@ -48,6 +48,7 @@ pub(super) fn read(
     request.streams = wanted.stream;
     request.budget = dialects.finish();
     fields.end()?;
+    marks::check(&request)?;
     Ok((request, wanted))
 }
 
@@ -63,6 +64,7 @@ pub(super) fn read_count(body: &[u8], efforts: &Efforts) -> Result<Request, Prob
     fields.pass(&["thinking", "max_tokens", "stream"]);
     let request = parse::request(&mut fields, &mut dialects, model)?;
     fields.end()?;
+    marks::check(&request)?;
     Ok(request)
 }
 

@@ -6,6 +6,7 @@ use crate::chat::{Request, Sampling, Tool};
 use crate::http::budget::{self, Dialects};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
+use crate::http::marks;
 use crate::units::EpisodeId;
 
 use super::conversation;
@@ -16,7 +17,8 @@ pub(super) fn request(
     dialects: &mut Dialects,
     model: String,
 ) -> Result<Request, Problem> {
-    let messages = conversation::read(fields)?;
+    let mut messages = conversation::read(fields)?;
+    marks::take_whole(fields, &mut messages)?;
     refused(fields)?;
     let response_format = output(fields, dialects)?;
     let (tool_choice, one_by_one) = tool_choice(fields)?;
@@ -72,8 +74,6 @@ fn refused(fields: &mut Fields) -> Result<(), Problem> {
     if !matches!(fields.text("speed")?.as_deref(), None | Some("standard")) {
         return Err(Problem::invalid(Some("speed"), "may only be standard here"));
     }
-    // Marks for a provider's cache change nothing in what is answered.
-    fields.pass(&["cache_control"]);
     for (param, what) in [("mcp_servers", "servers of tools"), ("container", "containers")] {
         let asked =
             fields.take(param).is_some_and(|value| value.as_array().is_none_or(|list| !list.is_empty()));
@@ -144,9 +144,10 @@ fn declared(path: &str, tool: Value) -> Result<Tool, Problem> {
     if fields.flag("strict")? == Some(true) {
         function.insert("strict".into(), true.into());
     }
-    fields.pass(&["cache_control", "input_examples", "eager_input_streaming"]);
+    let marked = marks::take(&mut fields)?;
+    fields.pass(&["input_examples", "eager_input_streaming"]);
     fields.end()?;
-    Ok(Tool { name, declaration: json!({ "type": "function", "function": function }) })
+    Ok(Tool { name, declaration: json!({ "type": "function", "function": function }), marked })
 }
 
 /// The choice, and whether only one tool may be called at a time.

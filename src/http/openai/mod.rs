@@ -12,7 +12,7 @@ use crate::chat::Request;
 use super::budget::{self, Dialects, Efforts};
 use super::error::Problem;
 use super::fields::Fields;
-use super::strict;
+use super::{marks, strict};
 
 pub(super) use parse::Wanted;
 pub(super) use render::{Look, Style, budget, completion};
@@ -40,5 +40,6 @@ pub(super) fn read(
     dialects.episode(budget::of_metadata(&request.extra)?);
     request.budget = dialects.finish();
     fields.end()?;
+    marks::check(&request)?;
     Ok((request, wanted))
 }

@@ -6,7 +6,7 @@ use crate::chat::{Message, Part, Request, Role, Sampling, Tool, ToolCall};
 use crate::http::error::Problem;
 use crate::http::fields::{Fields, MISSING};
 
-use crate::http::signed;
+use crate::http::{marks, signed};
 
 /// What the caller wants of the wire, apart from the answer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,8 @@ const PASSED: &[&str] = &[
 
 /// The members of a body that are not about budgets; those were taken before.
 pub(super) fn request(fields: &mut Fields, model: String) -> Result<(Request, Wanted), Problem> {
-    let messages = messages(fields)?;
+    let mut messages = messages(fields)?;
+    marks::take_whole(fields, &mut messages)?;
     let stream = fields.flag("stream")?.unwrap_or(false);
     let request = Request {
         sampling: sampling(fields)?,
@@ -121,13 +122,14 @@ fn tools(fields: &mut Fields) -> Result<Vec<Tool>, Problem> {
     list.into_iter().enumerate().map(|(at, declaration)| tool(at, declaration)).collect()
 }
 
-fn tool(at: usize, declaration: Value) -> Result<Tool, Problem> {
+fn tool(at: usize, mut declaration: Value) -> Result<Tool, Problem> {
+    let marked = marks::take_declared(&format!("tools[{at}]"), &mut declaration)?;
     if declaration["type"] != "function" {
         let param = format!("tools[{at}].type");
         return Err(Problem::invalid(Some(&param), "must be \"function\": built-in tools are not offered"));
     }
     match declaration["function"]["name"].as_str() {
-        Some(name) => Ok(Tool { name: name.to_owned(), declaration }),
+        Some(name) => Ok(Tool { name: name.to_owned(), declaration, marked }),
         None => Err(Problem::invalid(Some(&format!("tools[{at}].function.name")), "must be a string")),
     }
 }
@@ -181,19 +183,24 @@ fn content(fields: &mut Fields) -> Result<Vec<Part>, Problem> {
         None => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(vec![Part::Text(text)]),
         Some(Value::Array(parts)) => {
-            parts.into_iter().enumerate().map(|(at, part)| content_part(&path, at, part)).collect()
+            let mut content = Vec::new();
+            for (at, part) in parts.into_iter().enumerate() {
+                let mut fields = Fields::of(&format!("{path}[{at}]"), part)?;
+                content.push(content_part(&mut fields)?);
+                content.extend(marks::take(&mut fields)?.then_some(Part::Mark));
+            }
+            Ok(content)
         }
         Some(_) => Err(Problem::invalid(Some(&path), "must be a string or a list of parts")),
     }
 }
 
 /// Only kinds for which a prompt's tokens have a bound: a file or a video by its address may be any number of them.
-fn content_part(path: &str, at: usize, part: Value) -> Result<Part, Problem> {
-    let mut fields = Fields::of(&format!("{path}[{at}]"), part)?;
+fn content_part(fields: &mut Fields) -> Result<Part, Problem> {
     match fields.text("type")?.as_deref() {
         Some("text") => Ok(Part::Text(fields.need("text")?)),
-        Some("image_url") => image(&mut fields),
-        Some("input_audio") => audio(&mut fields),
+        Some("image_url") => image(fields),
+        Some("input_audio") => audio(fields),
         _ => {
             let must = "must be text, image_url or input_audio";
             Err(Problem::invalid(Some(&fields.name("type")), must))

@@ -6,7 +6,8 @@ use serde_json::json;
 fn read(syntax: Syntax, pieces: &[&str]) -> (String, Vec<String>) {
     let properties = json!({"q": {"type": "string"}, "count": {"type": "integer"}});
     let declaration = json!({"function": {"name": "search", "parameters": {"properties": properties}}});
-    let mut calls = Calls::new(syntax, "call_7").of(&[Tool { name: "search".to_owned(), declaration }]);
+    let mut calls =
+        Calls::new(syntax, "call_7").of(&[Tool { name: "search".to_owned(), declaration, marked: false }]);
     let mut said: Vec<Said> = pieces.iter().flat_map(|piece| calls.push(piece)).collect();
     said.extend(calls.finish());
     let (mut text, mut made) = (String::new(), Vec::new());

@@ -14,7 +14,7 @@ use super::{
     next_turn, spent, tool, world,
 };
 use crate::harness::emulators::anthropic::Anthropic as Provider;
-use crate::harness::emulators::{Emulator, Turn};
+use crate::harness::emulators::{Bill, Emulator, Turn};
 use crate::harness::{Served, World, tenant};
 
 fn backend(emulator: &Emulator, name: &str, adjust: impl FnOnce(&mut Settings)) -> Arc<dyn Backend> {
@@ -273,16 +273,7 @@ async fn what_an_error_or_a_hang_up_leaves_untold_is_never_reckoned_too_low() {
 async fn a_prompt_in_the_cache_costs_what_the_cache_costs() {
     let script = vec![Turn::answers(0, "first"), Turn::answers(0, "second")];
     let emulator = Emulator::start(Provider::default(), script);
-    let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
-    let rates = Rates {
-        list: Prices { input: price(10), output: price(40) },
-        cache_read: price(1),
-        cache_write: price(12),
-    };
-    let model = Model {
-        tariff: Some(Tariff { rates, long: None, call: Money::ZERO }),
-        ..large("m", &[Class::Native])
-    };
+    let model = cached();
     let world = world(vec![(model, backend(&emulator, "m", |settings| settings.caches = true))]).await;
     let asked = json!({ "budget": { "thinking_tokens": 0 } });
     let first = message(&ask(&world, &asked).await);
@@ -292,11 +283,67 @@ async fn a_prompt_in_the_cache_costs_what_the_cache_costs() {
     message(&world.ask("sk-acme", &second).await);
     let bills = emulator.bills();
     assert!(bills[0].cache_write > 0 && bills[1].cache_read > 0 && bills[1].cache_write > 0, "{bills:?}");
-    let billed = bills.iter().map(|bill| {
+    assert_eq!(spent(&world).await, price_cached(&bills));
+}
+
+#[tokio::test]
+async fn what_the_caller_marks_is_kept_in_the_cache_and_billed_at_its_prices() {
+    let book = "one two three ".repeat(50);
+    let mark = || json!({ "type": "ephemeral" });
+    let script = vec![Turn::calls(0, &[("search", json!({ "q": "x" }))]), Turn::answers(0, "a cat")];
+    let emulator = Emulator::start(Provider::default(), script);
+    let world = world(vec![(cached(), backend(&emulator, "m", |settings| settings.caches = true))]).await;
+    let asked = json!({ "budget": { "thinking_tokens": 0 } });
+    let told = |mut asked: Value| {
+        let system = json!({ "role": "system", "content": [
+            { "type": "text", "text": book, "cache_control": mark() },
+            { "type": "text", "text": "It is Monday." },
+        ]});
+        asked["messages"].as_array_mut().unwrap().insert(0, system);
+        asked["tools"] = json!([tool()]);
+        asked
+    };
+    let first = message(&world.ask("sk-acme", &told(body(&asked))).await);
+    let mut second = told(next_turn(&first, &asked));
+    let found = json!({ "type": "text", "text": "a cat", "cache_control": mark() });
+    let found = json!([found, { "type": "text", "text": "It is noon." }]);
+    second["messages"][3]["content"] = found;
+    message(&world.ask("sk-acme", &second).await);
+    let (bills, seen) = (emulator.bills(), emulator.asked());
+    assert_eq!(seen[0]["system"][0], json!({ "type": "text", "text": book, "cache_control": mark() }));
+    assert!(seen.iter().all(|body| body["cache_control"].is_null()), "the caller's marks go before ours");
+    let last = seen[1]["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&last["content"][0]["content"], &last["content"][0]["cache_control"]),
+        (&json!("a cat"), &mark())
+    );
+    assert_eq!(last["content"][1], json!({ "type": "text", "text": "It is noon." }), "behind what is kept");
+    assert!(bills[0].cache_write >= 150 && bills[0].cache_read == 0, "{bills:?}");
+    assert_eq!(bills[1].cache_read, bills[0].cache_write);
+    assert!(bills[1].cache_write > 0, "{bills:?}");
+    assert_eq!(emulator.refused(), []);
+    assert_eq!(spent(&world).await, price_cached(&bills));
+}
+
+/// A model whose cache has prices of its own.
+fn cached() -> Model {
+    let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
+    let rates = Rates {
+        list: Prices { input: price(10), output: price(40) },
+        cache_read: price(1),
+        cache_write: price(12),
+    };
+    let tariff = Some(Tariff { rates, long: None, call: Money::ZERO });
+    Model { tariff, ..large("m", &[Class::Native]) }
+}
+
+/// What its requests cost.
+fn price_cached(bills: &[Bill]) -> u64 {
+    let cost = |bill: &Bill| {
         let fresh = bill.prompt - bill.cache_read - bill.cache_write;
         10 * fresh + bill.cache_read + 12 * bill.cache_write + 40 * bill.written
-    });
-    assert_eq!(spent(&world).await, billed.sum::<u64>());
+    };
+    bills.iter().map(cost).sum()
 }
 
 #[tokio::test]

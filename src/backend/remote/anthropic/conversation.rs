@@ -5,20 +5,22 @@ use serde_json::{Value, json};
 
 use super::Settings;
 use crate::backend::remote::asked::{Image, arguments};
-use crate::backend::remote::no_words;
+use crate::backend::remote::{no_words, wire};
 use crate::backend::{Call, Failure, Part, Thought};
 use crate::chat::{Message, Part as ContentPart, Request, Role};
 
-/// The system's words, and the turns. Signed thoughts go along where the model `thinks`.
-pub(super) fn turns(settings: &Settings, call: &Call, thinks: bool) -> Result<(String, Value), Failure> {
+/// The system's words, where there are some, and the turns. Signed thoughts go along where the model `thinks`.
+pub(super) fn turns(
+    settings: &Settings,
+    call: &Call,
+    thinks: bool,
+) -> Result<(Option<Value>, Value), Failure> {
     let request = &*call.request;
-    let system = request.messages.iter().filter(|message| message.role == Role::System).map(Message::plain);
-    let system: Vec<String> = system.filter(|text| !text.trim().is_empty()).collect();
     let mut turns = Turns::default();
     for message in request.messages.iter().filter(|message| message.role != Role::System) {
         match message.role {
             Role::Assistant => turns.push("assistant", assistant(settings, message, thinks)?),
-            Role::Tool => turns.push("user", vec![result(message)?]),
+            Role::Tool => turns.push("user", result(message)?),
             Role::User | Role::System => turns.push("user", content(&message.content)?),
         }
     }
@@ -30,8 +32,20 @@ pub(super) fn turns(settings: &Settings, call: &Call, thinks: bool) -> Result<(S
         Some(("assistant", _)) => {
             Err(no_words("this model cannot go on with an assistant's message: end with the user's"))
         }
-        Some(_) => Ok((system.join("\n\n"), turns.written())),
+        Some(_) => Ok((system(&request.messages)?, turns.written())),
     }
+}
+
+/// One text, or a block for each where some of it is to be kept in the cache.
+fn system(messages: &[Message]) -> Result<Option<Value>, Failure> {
+    let all = || messages.iter().filter(|message| message.role == Role::System);
+    if all().any(|message| message.content.contains(&ContentPart::Mark)) {
+        let said = all().flat_map(|message| &message.content);
+        let blocks = content(said.filter(|part| !matches!(part, ContentPart::Other(_))))?;
+        return Ok((!blocks.is_empty()).then_some(Value::Array(blocks)));
+    }
+    let texts: Vec<String> = all().map(Message::plain).filter(|text| !text.trim().is_empty()).collect();
+    Ok((!texts.is_empty()).then(|| json!(texts.join("\n\n"))))
 }
 
 /// True in a run with tools whose last turn lacks the thought that this model would have signed.
@@ -86,36 +100,50 @@ fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec
     Ok(blocks)
 }
 
-fn result(message: &Message) -> Result<Value, Failure> {
+/// The result of a tool. Only the whole of it can be marked for the cache, so what stands behind a mark, such as what
+/// changes from turn to turn, comes after it.
+fn result(message: &Message) -> Result<Vec<Value>, Failure> {
+    let is_end = |part: &ContentPart| matches!(part, ContentPart::Seam | ContentPart::Mark);
+    let end = message.content.iter().rposition(is_end);
+    let (given, after) = message.content.split_at(end.unwrap_or(message.content.len()));
+    let is_marked = message.content.contains(&ContentPart::Mark);
+    let given: Vec<ContentPart> = given.iter().filter(|part| !is_end(part)).cloned().collect();
     let of = id(message.tool_call_id.as_deref().unwrap_or_default());
-    let content = match message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
-        true => Value::Array(content(&message.content)?),
-        false => json!(message.plain()),
+    let given = match given.iter().any(|part| matches!(part, ContentPart::Other(_))) {
+        true => Value::Array(content(&given)?),
+        false => json!(Message { content: given, ..Message::text(Role::Tool, "") }.plain()),
     };
-    Ok(json!({"type": "tool_result", "tool_use_id": of, "content": content}))
+    let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": given});
+    if is_marked {
+        wire::mark(&mut result);
+    }
+    let mut blocks = vec![result];
+    blocks.extend(content(after.iter().skip(1))?);
+    Ok(blocks)
 }
 
 /// Blocks of text may not be blank.
-fn content(parts: &[ContentPart]) -> Result<Vec<Value>, Failure> {
-    let said = |part: &&ContentPart| !matches!(part, ContentPart::Text(text) if text.trim().is_empty());
-    parts.iter().filter(said).map(block).collect()
+fn content<'p>(parts: impl IntoIterator<Item = &'p ContentPart>) -> Result<Vec<Value>, Failure> {
+    let mut blocks = Vec::new();
+    for part in parts {
+        match part {
+            ContentPart::Text(text) if text.trim().is_empty() => {}
+            ContentPart::Text(text) => blocks.push(text_block(text)),
+            ContentPart::Other(value) => blocks.push(image(value)?),
+            ContentPart::Seam => {}
+            ContentPart::Mark => blocks.last_mut().map_or((), wire::mark),
+        }
+    }
+    Ok(blocks)
 }
 
-fn block(part: &ContentPart) -> Result<Value, Failure> {
-    let value = match part {
-        ContentPart::Text(text) => return Ok(text_block(text)),
-        ContentPart::Other(value) => value,
-    };
+fn image(value: &Value) -> Result<Value, Failure> {
     let source = match Image::of(value) {
         Some(Image::Here(kind, data)) => json!({"type": "base64", "media_type": kind, "data": data}),
         Some(Image::At(url)) => json!({"type": "url", "url": url}),
         None => return Err(no_words("this model takes text and images only")),
     };
-    let mut image = json!({"type": "image", "source": source});
-    if let Some(mark) = value.get("cache_control") {
-        image["cache_control"] = mark.clone();
-    }
-    Ok(image)
+    Ok(json!({"type": "image", "source": source}))
 }
 
 fn text_block(text: &str) -> Value {

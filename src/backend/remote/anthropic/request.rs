@@ -6,9 +6,9 @@ use super::conversation::{self, turns};
 use super::{Off, Settings, Thinking};
 use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties, one_by_one, user};
 use crate::backend::remote::no_words;
-use crate::backend::remote::wire::decimal;
+use crate::backend::remote::wire::{self, decimal};
 use crate::backend::{Call, Failure, Part};
-use crate::chat::Request;
+use crate::chat::{Message, Part as ContentPart, Request, Tool};
 use crate::units::Tokens;
 
 /// The least budget of a thought.
@@ -41,19 +41,37 @@ pub(super) fn body(settings: &Settings, call: &Call) -> Result<Value, Failure> {
             ("model", Some(json!(settings.model))),
             ("max_tokens", Some(json!(most))),
             ("stream", Some(json!(true))),
-            ("system", (!system.is_empty()).then(|| json!(system))),
+            ("system", system),
             ("messages", Some(messages)),
             ("thinking", told),
             ("output_config", output(request, word)?),
             ("stop_sequences", stops(request)),
             ("metadata", user(request).map(|id| json!({"user_id": id}))),
-            ("cache_control", settings.caches.then(|| json!({"type": "ephemeral"}))),
             ("tools", tools(request)),
             ("tool_choice", tool_choice(request, choice)),
         ],
     );
     sampling(settings, request, thinks, &mut body);
-    Ok(Value::Object(body))
+    let mut body = Value::Object(body);
+    // Where the caller marks what is to be kept, nothing else is.
+    if settings.caches && request.marks() == 0 {
+        match before_seam(request, &mut body) {
+            Some(block) => wire::mark(block),
+            None => wire::mark(&mut body),
+        }
+    }
+    Ok(body)
+}
+
+/// The last block that will be there at the next turn, where what follows it will not: the provider finds nothing again that
+/// was kept further on.
+fn before_seam<'b>(request: &Request, body: &'b mut Value) -> Option<&'b mut Value> {
+    let has_seam = |message: &Message| message.content.contains(&ContentPart::Seam);
+    if !request.messages.last().is_some_and(has_seam) {
+        return None;
+    }
+    let turn = body["messages"].as_array_mut()?.last_mut()?;
+    turn["content"].as_array_mut()?.iter_mut().rev().nth(1)
 }
 
 /// What the part means here, as far as the request lets the model think.
@@ -174,10 +192,11 @@ fn output(request: &Request, effort: Option<String>) -> Result<Option<Value>, Fa
 }
 
 fn tools(request: &Request) -> Option<Value> {
-    let declare = |function: Function<'_>| {
-        let mut tool = Map::new();
+    let declare = |tool: &Tool| {
+        let function = Function::of(tool);
+        let mut declared = Map::new();
         add(
-            &mut tool,
+            &mut declared,
             [
                 ("name", Some(json!(function.name))),
                 ("description", function.description.map(|text| json!(text))),
@@ -185,10 +204,13 @@ fn tools(request: &Request) -> Option<Value> {
                 ("strict", function.strict.then(|| json!(true))),
             ],
         );
-        Value::Object(tool)
+        let mut declared = Value::Object(declared);
+        if tool.marked {
+            wire::mark(&mut declared);
+        }
+        declared
     };
-    let tools = || request.tools.iter().map(Function::of).map(declare).collect();
-    (!request.tools.is_empty()).then(tools)
+    (!request.tools.is_empty()).then(|| request.tools.iter().map(declare).collect())
 }
 
 fn tool_choice(request: &Request, choice: Option<Choice>) -> Option<Value> {

@@ -116,16 +116,17 @@ fn id(id: &str) -> Option<Value> {
 }
 
 fn parts(parts: &[Part]) -> Result<Vec<Value>, Failure> {
-    let said = |part: &&Part| !matches!(part, Part::Text(text) if text.is_empty());
-    parts.iter().filter(said).map(part).collect()
+    parts.iter().filter_map(|part| self::part(part).transpose()).collect()
 }
 
-fn part(part: &Part) -> Result<Value, Failure> {
+/// What a part is here; nothing for what says nothing.
+fn part(part: &Part) -> Result<Option<Value>, Failure> {
     let value = match part {
-        Part::Text(text) => return Ok(json!({"text": text})),
+        Part::Text(text) => return Ok((!text.is_empty()).then(|| json!({"text": text}))),
         Part::Other(value) => value,
+        Part::Seam | Part::Mark => return Ok(None),
     };
-    let inline = |kind: &str, data: &str| json!({"inlineData": {"mimeType": kind, "data": data}});
+    let inline = |kind: &str, data: &str| Some(json!({"inlineData": {"mimeType": kind, "data": data}}));
     let sound = |name: &str| value.pointer(&format!("/input_audio/{name}")).and_then(Value::as_str);
     match (Image::of(value), sound("format").zip(sound("data"))) {
         (Some(Image::Here(kind, data)), _) => Ok(inline(kind, data)),

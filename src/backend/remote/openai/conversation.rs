@@ -15,6 +15,9 @@ pub(in crate::backend::remote) fn plain(settings: &Settings, messages: &[Message
         if let Some((name, thought)) = thought_back(settings, message) {
             turn[name] = thought;
         }
+        if let Some(content) = wire::marked(message).filter(|_| settings.dialect.marks) {
+            turn["content"] = content;
+        }
     }
     turns
 }
@@ -58,6 +61,7 @@ pub(super) fn turned(settings: &Settings, messages: &[Message], thought: &Though
     match messages.last_mut() {
         Some(Message { role: Role::User, content, .. }) => match content.last_mut() {
             Some(Part::Text(last)) => *last = [last, "\n\n", &text].concat(),
+            Some(Part::Mark) => content.push(Part::Text(format!("\n\n{text}"))),
             _ => content.push(Part::Text(text)),
         },
         _ => messages.push(Message::text(Role::User, text)),

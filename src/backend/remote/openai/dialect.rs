@@ -31,6 +31,8 @@ pub struct Dialect {
     pub token_ids: bool,
     /// What is sent back of the thoughts of earlier turns.
     pub thoughts_back: ThoughtsBack,
+    /// True where marks for a provider's cache are passed on.
+    pub marks: bool,
     /// What a fixed draw is called; nothing where there is none.
     pub seed: Option<&'static str>,
     /// Members that are never sent: the upstream refuses a request that has one.
@@ -52,6 +54,7 @@ impl Default for Dialect {
             usage: UsageMember::AtEnd,
             token_ids: false,
             thoughts_back: ThoughtsBack::Never,
+            marks: false,
             seed: Some("seed"),
             omits: Vec::new(),
             omits_thinking: Vec::new(),

@@ -51,6 +51,7 @@ impl Dialect {
             budget: Some(BudgetMember::ReasoningMaxTokens),
             switch: Switch::Reasoning,
             thoughts_back: ThoughtsBack::Details,
+            marks: true,
             ..Dialect::default()
         }
     }

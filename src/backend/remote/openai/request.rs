@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 use super::conversation;
 use super::dialect::{BudgetMember, Dialect, EffortMember, Resume, Switch, UsageMember, Word};
 use super::{Settings, text};
-use crate::backend::remote::wire::decimal;
+use crate::backend::remote::wire::{self, decimal};
 use crate::backend::remote::{Sent, no_words};
 use crate::backend::{Call, Failure, Part, Thought};
 use crate::catalog::Class;
-use crate::chat::Request;
+use crate::chat::{Request, Tool};
 use crate::units::Tokens;
 
 /// Members that are ours to set, whatever the caller passed through.
@@ -178,7 +178,7 @@ fn members(call: &Call, dialect: &Dialect, stops: bool) -> Map<String, Value> {
         ("top_k", sampling.top_k.map(|k| json!(k))),
         (dialect.seed.unwrap_or_default(), seed.filter(|_| dialect.seed.is_some())),
         ("stop", (stops && !sampling.stop.is_empty()).then(|| json!(sampling.stop))),
-        ("tools", tools(request)),
+        ("tools", tools(dialect, request)),
         ("tool_choice", request.tool_choice.clone()),
         ("response_format", request.response_format.clone()),
     ];
@@ -186,9 +186,15 @@ fn members(call: &Call, dialect: &Dialect, stops: bool) -> Map<String, Value> {
     body
 }
 
-fn tools(request: &Request) -> Option<Value> {
-    let declarations = || request.tools.iter().map(|tool| tool.declaration.clone()).collect();
-    (!request.tools.is_empty()).then(declarations)
+fn tools(dialect: &Dialect, request: &Request) -> Option<Value> {
+    let declare = |tool: &Tool| {
+        let mut declaration = tool.declaration.clone();
+        if tool.marked && dialect.marks {
+            wire::mark(&mut declaration);
+        }
+        declaration
+    };
+    (!request.tools.is_empty()).then(|| request.tools.iter().map(declare).collect())
 }
 
 fn usage(dialect: &Dialect, body: &mut Map<String, Value>) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Settings;
 use super::reasoning::Reasoning;
 use crate::backend::Failure;
-use crate::backend::remote::no_words;
+use crate::backend::remote::{no_words, wire};
 use crate::chat::{Message, Part, Request, Role, ToolCall};
 
 /// What the system says first, and the items of the rest.
@@ -64,21 +64,23 @@ fn function_call(ToolCall { id, name, arguments }: &ToolCall) -> Value {
 }
 
 fn content(parts: &[Part]) -> Result<Value, Failure> {
-    match parts {
+    let said = wire::said(parts);
+    match said.as_slice() {
         [] => Ok(json!("")),
-        [Part::Text(text)] => Ok(json!(text)),
-        parts => parts.iter().map(part).collect(),
+        [only] if let Part::Text(text) = &**only => Ok(json!(text)),
+        said => said.iter().filter_map(|part| self::part(part).transpose()).collect(),
     }
 }
 
-fn part(part: &Part) -> Result<Value, Failure> {
+fn part(part: &Part) -> Result<Option<Value>, Failure> {
     let value = match part {
-        Part::Text(text) => return Ok(json!({"type": "input_text", "text": text})),
+        Part::Text(text) => return Ok(Some(json!({"type": "input_text", "text": text}))),
         Part::Other(value) => value,
+        Part::Seam | Part::Mark => return Ok(None),
     };
     let Some(url) = value.pointer("/image_url/url").and_then(Value::as_str) else {
         return Err(no_words("this model takes text and images only"));
     };
     let detail = value.pointer("/image_url/detail").and_then(Value::as_str).unwrap_or("auto");
-    Ok(json!({"type": "input_image", "image_url": url, "detail": detail}))
+    Ok(Some(json!({"type": "input_image", "image_url": url, "detail": detail})))
 }

@@ -85,6 +85,7 @@ impl Api for Anthropic {
         let thinking = thinking(body, adaptive, most)?;
         messages(body, model, thinking.is_some(), adaptive)?;
         tools(body)?;
+        marks(body)?;
         output(body, adaptive)?;
         let shows = body["thinking"]["display"] == "summarized" || !adaptive;
         Ok(Grant { model: model.to_owned(), bill: self.bill(body), thinking, most, shows })
@@ -146,8 +147,17 @@ impl Api for Anthropic {
 impl Anthropic {
     /// With a mark, what was asked before is read from the cache and the rest put there.
     fn bill(&self, body: &Value) -> Bill {
-        let read = [&body["system"], &body["tools"], &body["messages"]];
-        let prompt = read.into_iter().map(count).sum();
+        let blocks = blocks(body);
+        let unmarked = |block: &Value| {
+            let mut block = block.clone();
+            block.as_object_mut().unwrap().shift_remove("cache_control");
+            block
+        };
+        let plain: Vec<Value> = blocks.iter().map(unmarked).collect();
+        let prompt = plain.iter().map(count).sum();
+        if let Some(last) = blocks.iter().rposition(is_marked) {
+            return Bill { prompt, ..self.marked(&plain[..=last]) };
+        }
         if body["cache_control"].is_null() {
             return Bill { prompt, ..Bill::default() };
         }
@@ -162,6 +172,51 @@ impl Anthropic {
         let cache_write = (prompt - cache_read).saturating_sub(2);
         Bill { prompt, cache_read, cache_write, written: 0 }
     }
+
+    /// What is read of the blocks up to the last mark, and what is put into the cache.
+    fn marked(&self, blocks: &[Value]) -> Bill {
+        let mut cache = self.cache.lock().unwrap();
+        let until = |end: usize| Value::from(&blocks[..end]).to_string();
+        let known = (1..=blocks.len()).rev().find(|end| cache.contains(&until(*end))).unwrap_or(0);
+        let words = |blocks: &[Value]| blocks.iter().map(count).sum();
+        cache.push(until(blocks.len()));
+        let (cache_read, cache_write) = (words(&blocks[..known]), words(&blocks[known..]));
+        Bill { cache_read, cache_write, ..Bill::default() }
+    }
+}
+
+/// All that is read, in the order in which it is.
+fn blocks(body: &Value) -> Vec<Value> {
+    let list = |value: &Value| match value {
+        Value::Array(blocks) => blocks.clone(),
+        Value::Null => Vec::new(),
+        text => vec![json!({"type": "text", "text": text})],
+    };
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let said = messages.flat_map(|message| list(&message["content"]));
+    list(&body["tools"]).into_iter().chain(list(&body["system"])).chain(said).collect()
+}
+
+fn is_marked(block: &Value) -> bool {
+    !block["cache_control"].is_null()
+}
+
+/// What is to be kept in the cache.
+fn marks(body: &Value) -> Result<(), Refusal> {
+    let blocks = blocks(body);
+    let marked = blocks.iter().filter(|block| is_marked(block)).count() + usize::from(is_marked(body));
+    ensure(
+        marked <= 4,
+        format!("A maximum of 4 blocks with cache_control may be provided. Found {marked}."),
+    )?;
+    let inner = blocks.iter().filter(|block| block["type"] == "tool_result").map(|it| &it["content"]);
+    let inner = inner.filter_map(Value::as_array).flatten().any(is_marked);
+    ensure(!inner, "tool_result.content: cache_control: Extra inputs are not permitted")?;
+    let known = |block: &Value| block["cache_control"] == json!({"type": "ephemeral"});
+    ensure(
+        blocks.iter().filter(|block| is_marked(block)).all(known),
+        "cache_control.type: Input should be 'ephemeral'",
+    )
 }
 
 fn thought(at: usize, grant: &Grant, written: &Written, cut: bool, events: &mut Vec<Emitted>) {

@@ -1,0 +1,183 @@
+//! `cache_control`: with it callers mark what a provider is to keep in its cache, on a part of a message or on a tool.
+//!
+//! Only one price of writing to a cache is known, that of some minutes, so an hour is taken for that.
+
+use serde_json::Value;
+
+use crate::chat::{Message, Part, Request};
+
+use super::error::Problem;
+use super::fields::Fields;
+
+/// The member.
+const MARK: &str = "cache_control";
+/// So many marks may a request have; Anthropic's own limit.
+const MOST: usize = 4;
+
+/// True where the part, or tool, is marked. The mark is taken out.
+pub(super) fn take(fields: &mut Fields) -> Result<bool, Problem> {
+    let name = fields.name(MARK);
+    fields.take(MARK).map_or(Ok(false), |mark| read(&name, mark))
+}
+
+/// The same of a tool as OpenAI declares it: beside its function, or in it.
+pub(super) fn take_declared(path: &str, declaration: &mut Value) -> Result<bool, Problem> {
+    let mut marked = false;
+    for (inner, pointer) in [("", ""), (".function", "/function")] {
+        let members = declaration.pointer_mut(pointer).and_then(Value::as_object_mut);
+        if let Some(mark) = members.and_then(|members| members.shift_remove(MARK)).filter(|it| !it.is_null())
+        {
+            marked |= read(&format!("{path}{inner}.{MARK}"), mark)?;
+        }
+    }
+    Ok(marked)
+}
+
+fn read(path: &str, mark: Value) -> Result<bool, Problem> {
+    let mut mark = Fields::of(path, mark)?;
+    if mark.text("type")?.as_deref() != Some("ephemeral") {
+        return Err(Problem::invalid(Some(&mark.name("type")), "must be ephemeral"));
+    }
+    if !matches!(mark.text("ttl")?.as_deref(), None | Some("5m" | "1h")) {
+        return Err(Problem::invalid(
+            Some(&mark.name("ttl")),
+            "must be 5m or 1h, which is taken for 5m here",
+        ));
+    }
+    // Who else may read it, as some agents say: nobody's business but the account's.
+    mark.pass(&["scope"]);
+    mark.end()?;
+    Ok(true)
+}
+
+/// A mark beside the whole conversation is one at its end.
+pub(super) fn take_whole(fields: &mut Fields, conversation: &mut [Message]) -> Result<(), Problem> {
+    if let (true, Some(last)) = (take(fields)?, conversation.last_mut())
+        && last.content.last() != Some(&Part::Mark)
+    {
+        last.content.push(Part::Mark);
+    }
+    Ok(())
+}
+
+/// Refuses more marks than a provider takes.
+pub(super) fn check(request: &Request) -> Result<(), Problem> {
+    match request.marks() {
+        0..=MOST => Ok(()),
+        marks => {
+            let told = format!("may mark {MOST} parts and tools of a request, not {marks}: leave some out");
+            Err(Problem::invalid(Some(MARK), told))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderMap;
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::budget::Efforts;
+    use crate::http::{anthropic, openai};
+
+    fn completion(body: &Value) -> Result<Request, Problem> {
+        openai::read(body.to_string().as_bytes(), &HeaderMap::new(), &Efforts::new()).map(|(read, _)| read)
+    }
+
+    fn message(body: &Value) -> Result<Request, Problem> {
+        anthropic::read(body.to_string().as_bytes(), &HeaderMap::new(), &Efforts::new()).map(|(read, _)| read)
+    }
+
+    fn good(read: Result<Request, Problem>) -> Request {
+        read.unwrap_or_else(|problem| panic!("{}", problem.message()))
+    }
+
+    fn said(text: &str) -> Part {
+        Part::Text(text.to_owned())
+    }
+
+    fn marked(text: &str) -> Value {
+        json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral", "ttl": "1h" } })
+    }
+
+    #[test]
+    fn a_chat_completion_may_mark_parts_of_any_role_and_tools() {
+        let function = || json!({ "name": "f", "parameters": {} });
+        let mut inside = function();
+        inside["cache_control"] = json!({ "type": "ephemeral" });
+        let request = good(completion(&json!({
+            "model": "m",
+            "messages": [
+                { "role": "system", "content": [marked("book"), { "type": "text", "text": "today" }] },
+                { "role": "user", "content": [{ "type": "text", "text": "hi", "cache_control": null }] },
+                { "role": "assistant", "content": null, "tool_calls": [
+                    { "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } },
+                ]},
+                { "role": "tool", "tool_call_id": "a", "content": [marked("found")] },
+            ],
+            "tools": [
+                { "type": "function", "function": inside },
+                { "type": "function", "function": function(), "cache_control": { "type": "ephemeral" } },
+                { "type": "function", "function": function() },
+            ],
+        })));
+        assert_eq!(request.messages[0].content, [said("book"), Part::Mark, said("today")]);
+        assert_eq!(request.messages[1].content, [said("hi")]);
+        assert_eq!(request.messages[3].content, [said("found"), Part::Mark]);
+        let tools: Vec<bool> = request.tools.iter().map(|tool| tool.marked).collect();
+        assert_eq!(tools, [true, true, false]);
+        for tool in &request.tools {
+            assert_eq!(tool.declaration, json!({ "type": "function", "function": function() }));
+        }
+    }
+
+    #[test]
+    fn a_message_may_mark_its_blocks_its_tools_and_its_end() {
+        let mark = json!({ "type": "ephemeral", "scope": "global" });
+        let source = json!({ "type": "url", "url": "u" });
+        let request = good(message(&json!({
+            "model": "m", "max_tokens": 9, "cache_control": mark,
+            "system": [marked("book"), { "type": "text", "text": "today" }],
+            "messages": [
+                { "role": "user", "content": "hi" },
+                { "role": "assistant", "content": [{ "type": "tool_use", "id": "a", "name": "f", "input": {} }] },
+                { "role": "user", "content": [
+                    { "type": "tool_result", "tool_use_id": "a", "content": "found", "cache_control": mark },
+                    { "type": "image", "source": source },
+                ]},
+            ],
+            "tools": [{ "name": "f", "input_schema": {}, "cache_control": mark }],
+        })));
+        assert_eq!(request.messages[0].content, [said("book"), Part::Mark, said("today")]);
+        assert_eq!(request.messages[3].content, [said("found"), Part::Mark]);
+        assert_eq!(request.messages[4].content.last(), Some(&Part::Mark), "the end of the conversation");
+        assert!(request.tools[0].marked);
+        assert_eq!(request.marks(), 4);
+    }
+
+    #[test]
+    fn a_fifth_mark_and_one_that_is_none_are_refused() {
+        let asked = |parts: Value| json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": parts }] });
+        let check = |parts: Value, says: &str| {
+            for problem in
+                [completion(&asked(parts.clone())), message(&asked(parts))].map(|read| read.expect_err(says))
+            {
+                assert_eq!(problem.message(), says);
+            }
+        };
+        let most = asked(json!(["1", "2", "3", "4"].map(marked)));
+        assert_eq!((good(completion(&most)).marks(), good(message(&most)).marks()), (4, 4));
+        check(
+            json!(["1", "2", "3", "4", "5"].map(marked)),
+            "cache_control may mark 4 parts and tools of a request, not 5: leave some out",
+        );
+        let part = |mark: Value| json!([{ "type": "text", "text": "x", "cache_control": mark }]);
+        let at = "messages[0].content[0].cache_control";
+        check(part(json!({})), &format!("{at}.type must be ephemeral"));
+        check(
+            part(json!({ "type": "ephemeral", "ttl": "1d" })),
+            &format!("{at}.ttl must be 5m or 1h, which is taken for 5m here"),
+        );
+        check(part(json!(true)), &format!("{at} must be an object"));
+    }
+}
