@@ -19,9 +19,11 @@ pub(super) fn resilience(root: &Section<'_>) -> Settings {
     let section = root.section("resilience");
     let usual = Settings::default();
     let waiting = section.within("queue_max", 0..=COUNT_MAX as usize);
+    let retry = retry(&section, usual.retry);
     Settings {
         breaker: breaker(&section, usual.breaker),
-        retry: retry(&section, usual.retry),
+        retry,
+        hedge_after: hedge(&section, retry),
         concurrency: Some(concurrency(&section, usual.concurrency.unwrap_or_default())),
         queue_max: waiting.unwrap_or(usual.queue_max),
         wait_max: time(&section, "queue_wait_max", usual.wait_max),
@@ -38,6 +40,21 @@ fn retry(section: &Section<'_>, usual: RetrySettings) -> RetrySettings {
         wait_max: time(section, "retry_wait_max", usual.wait_max),
         sent_too: section.or("retry_sent", usual.sent_too),
     }
+}
+
+/// Both attempts may be billed, and each is one of those that a request may have.
+fn hedge(section: &Section<'_>, retry: RetrySettings) -> Option<Duration> {
+    let after = section.within("hedge_after", TIMES)?;
+    if !retry.sent_too {
+        let wrong =
+            Wrong::new("retry_sent = false rules it out", "take one of them away: both may be billed");
+        section.wrong("hedge_after", wrong);
+    }
+    if retry.attempts_max < 2 {
+        let wrong = Wrong::new("attempts_max = 1 rules it out", "write attempts_max = 2 or more");
+        section.wrong("hedge_after", wrong);
+    }
+    Some(after)
 }
 
 fn breaker(section: &Section<'_>, usual: BreakerSettings) -> BreakerSettings {

@@ -59,7 +59,17 @@ impl<'p> Attempts<'p> {
         self.target.clone().unwrap_or_else(|| NO_TARGET.into())
     }
 
-    fn sets_out(&mut self, seat: &Seat) {
+    /// Where the offer was tried; nothing where it was tried so many times already.
+    pub(super) fn been_below(&self, most: u32) -> Option<&[usize]> {
+        (self.tried < most).then_some(&*self.been)
+    }
+
+    /// The attempt on this seat is the one that goes on.
+    pub(super) fn stays_on(&mut self, seat: &Seat) {
+        self.target = Some(seat.target().clone());
+    }
+
+    pub(super) fn sets_out(&mut self, seat: &Seat) {
         self.tried += 1;
         self.target = Some(seat.target().clone());
         if !self.been.contains(&seat.place()) {
@@ -193,12 +203,12 @@ impl Flying {
         }
     }
 
-    fn fleet(&self, offer: &Offer) -> Result<&Arc<Fleet>, Failure> {
+    pub(super) fn fleet(&self, offer: &Offer) -> Result<&Arc<Fleet>, Failure> {
         let fleet = self.parts.fleets.get(&offer.model);
         fleet.ok_or_else(|| Failure::new(Fault::Backend, "no backend serves it").unsent().elsewhere())
     }
 
-    fn want(&self, offer: &Offer) -> Want {
+    pub(super) fn want(&self, offer: &Offer) -> Want {
         Want {
             beginning: self.beginning,
             party: self.party,

@@ -29,6 +29,8 @@ pub(super) struct Books {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lost {
     attempts: u32,
+    /// How many of them were let go, or failed, while another was under way beside them.
+    outrun: u32,
     cost: Money,
     thinking: Tokens,
     /// What they read.
@@ -42,11 +44,17 @@ impl Lost {
     fn and(self, cost: Money, spent: &[Spent]) -> Lost {
         Lost {
             attempts: self.attempts,
+            outrun: self.outrun,
             cost: self.cost + cost,
             thinking: self.thinking + thought(spent),
             prompt: self.prompt + spent.iter().map(Spent::input).sum(),
             other: self.other + spent.iter().map(beside_thoughts).sum(),
         }
+    }
+
+    /// The same, where that run was an attempt that was given up.
+    fn and_given_up(self, cost: Money, spent: &[Spent]) -> Lost {
+        Lost { attempts: self.attempts + calls(spent), ..self.and(cost, spent) }
     }
 }
 
@@ -83,9 +91,19 @@ impl Books {
     /// Sets aside what another attempt needs beside what was lost; false where that does not fit, and then nothing
     /// has changed. One that costs no more than the last, after one that cost nothing, needs no more.
     pub(super) async fn turn_to(&mut self, next: &Offer, cost: Money, spent: &[Spent]) -> bool {
-        let attempts = self.lost.attempts + u32::try_from(spent.len()).unwrap_or(u32::MAX);
-        let lost = Lost { attempts, ..self.lost.and(cost, spent) };
+        let lost = self.lost.and_given_up(cost, spent);
         self.cover(next.worst, lost, Some(&next.model)).await
+    }
+
+    /// Sets aside the worst case of an offer twice beside what was lost, for two attempts at once; false where that does not
+    /// fit, and then nothing has changed.
+    pub(super) async fn cover_two(&mut self, offer: &Offer) -> bool {
+        self.cover(offer.worst + offer.worst, self.lost, None).await
+    }
+
+    /// Books what one of two attempts took that was let go for the other.
+    pub(super) fn let_go(&mut self, cost: Money, spent: &[Spent]) {
+        self.lost = Lost { outrun: self.lost.outrun + calls(spent), ..self.lost.and_given_up(cost, spent) };
     }
 
     /// The same for the next step of a cascade: what came before is not delivered, and did not fail.
@@ -147,6 +165,11 @@ impl Books {
         self.lost.attempts
     }
 
+    /// How many of those were given up for one beside them.
+    pub(super) fn outrun(&self) -> u32 {
+        self.lost.outrun
+    }
+
     /// All tokens of those.
     pub(super) fn given_up(&self) -> Tokens {
         self.lost.prompt + self.lost.thinking + self.lost.other
@@ -176,6 +199,10 @@ impl Books {
         settling.journalled(settings.settle_patience).await;
         cost
     }
+}
+
+fn calls(spent: &[Spent]) -> u32 {
+    u32::try_from(spent.len()).unwrap_or(u32::MAX)
 }
 
 fn thought(spent: &[Spent]) -> Tokens {

@@ -83,7 +83,8 @@ impl Flying {
                         tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
                         return self.stay(books, Some(refusal), &reports).await;
                     }
-                    let landing = self.run(&seat, attempts.offer, &mut progress, &books, &reports).await;
+                    let (landing, seat) =
+                        self.attempt(seat, &mut attempts, &mut progress, &mut books, &reports).await;
                     if let Landing::Failed(failure) = &landing {
                         self.count(attempts.offer, &seat, failure);
                     }
@@ -126,16 +127,11 @@ impl Flying {
             return self.vote(seat, offer, progress, books, reports).await;
         }
         let jobs = self.jobs(seat, offer, &self.request);
-        let meters: Vec<Meter> = progress.iter().map(|choice| choice.meter.clone()).collect();
-        let runs = jobs.iter().zip(progress).map(|(job, progress)| run(job, progress, reports));
+        let meters = meters(progress);
         tokio::select! {
             biased;
             () = reports.closed() => Landing::HungUp,
-            ended = all(runs, &meters) => match ended {
-                Ok(finishes) => Landing::Finished(finishes),
-                Err(Halt::HungUp) => Landing::HungUp,
-                Err(Halt::Failed(failure)) => Landing::Failed(failure),
-            },
+            landing = choices(&jobs, progress, reports) => landing,
             never = self.meter(offer, &meters, books) => match never {},
         }
     }
@@ -205,6 +201,26 @@ impl Flying {
         let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else { return Money::ZERO };
         spent.iter().map(|spent| spent.cost(&tariff)).sum()
     }
+}
+
+/// Runs every choice to its end.
+pub(super) async fn choices(
+    jobs: &[Job],
+    progress: &mut [Progress],
+    reports: &mpsc::Sender<Report>,
+) -> Landing {
+    let meters = meters(progress);
+    let runs = jobs.iter().zip(progress).map(|(job, progress)| run(job, progress, reports));
+    match all(runs, &meters).await {
+        Ok(finishes) => Landing::Finished(finishes),
+        Err(Halt::HungUp) => Landing::HungUp,
+        Err(Halt::Failed(failure)) => Landing::Failed(failure),
+    }
+}
+
+/// What can be watched of each choice.
+pub(super) fn meters(progress: &[Progress]) -> Vec<Meter> {
+    progress.iter().map(|choice| choice.meter.clone()).collect()
 }
 
 /// How an offer is run on a request whose prompt is at most so long.

@@ -58,6 +58,8 @@ struct Sums {
     cost: Money,
     reserved: Money,
     attempts: u32,
+    /// How many of those were given up for one beside them.
+    outrun: u32,
     given_up: Tokens,
 }
 
@@ -73,6 +75,7 @@ impl Flying {
             return self.stay(books, refusal, &reports).await;
         }
         let (attempts, given_up, reserved) = (books.attempts(), books.given_up(), books.reserved());
+        let outrun = books.outrun();
         let (passed, reserved) = (self.passed(&progress), reserved + self.tools_reserved());
         let detail = detail(&spent, landing.word());
         let detail = SettlementDetail { tools: passed.tools.clone(), tools_cost: passed.cost, ..detail };
@@ -108,7 +111,7 @@ impl Flying {
                 let settled =
                     |(finish, spent): (Finish, Spent)| Settled { finish, spent, tally: tallies.next() };
                 let choices = finishes.into_iter().zip(spent).map(settled).collect();
-                let sums = Sums { cost, reserved, attempts, given_up };
+                let sums = Sums { cost, reserved, attempts, outrun, given_up };
                 let episode = self.run_told(&passed);
                 Report::Done(Box::new(Receipt { episode, ..self.receipt(offer, choices, sums) }))
             }
@@ -120,7 +123,7 @@ impl Flying {
     }
 
     fn receipt(&self, offer: &Offer, choices: Vec<Settled>, sums: Sums) -> Receipt {
-        let Sums { cost, reserved, attempts, given_up } = sums;
+        let Sums { cost, reserved, attempts, outrun, given_up } = sums;
         Receipt {
             id: self.id,
             model: offer.model.clone(),
@@ -132,7 +135,7 @@ impl Flying {
             reserved,
             attempts,
             given_up,
-            why: self.why(offer, attempts),
+            why: self.why(offer, attempts, outrun),
             episode: None,
         }
     }
@@ -178,7 +181,7 @@ impl Flying {
     }
 
     /// What decided; after failures, that too.
-    fn why(&self, offer: &Offer, attempts: u32) -> String {
+    fn why(&self, offer: &Offer, attempts: u32, outrun: u32) -> String {
         let (planned, best) = (&self.plan.why, &self.plan.best.model);
         let escalated = |from: &&Offer| from.escalate.as_deref() == Some(offer);
         let mut offers = std::iter::once(&self.plan.best).chain(&self.plan.fallbacks);
@@ -190,6 +193,9 @@ impl Flying {
                 format!("{best} failed and {} took over; planned was: {planned}", offer.model)
             }
             0 => planned.clone(),
+            all if all == outrun => {
+                format!("{planned}; another target was asked beside the first, which was silent")
+            }
             failed => format!("{planned}; {failed} failed before"),
         }
     }

@@ -60,6 +60,7 @@ pub struct Backends {
     pub trips: IntCounterVec,
     pub attempt_failures: IntCounterVec,
     pub retries: IntCounterVec,
+    pub hedges: IntCounterVec,
     pub sheds: IntCounterVec,
     pub engine_tokens: IntCounterVec,
 }
@@ -289,6 +290,11 @@ impl Backends {
                 "retries_total",
                 "Attempts after the first, by the target that got them",
                 target,
+            )?,
+            hedges: make.counts(
+                "hedges_total",
+                "Second attempts that were due beside a silent one, by what became of them",
+                &["model", "outcome"],
             )?,
             sheds: make.counts(
                 "sheds_total",

@@ -1,5 +1,6 @@
 //! Models with several targets, some of which fail.
 
+mod hedging;
 mod money;
 mod overload;
 mod ways;

@@ -127,6 +127,24 @@ impl Fleet {
         }
     }
 
+    /// Takes places for a second attempt beside one that is silent, on a target that works and is none of these. Never waits,
+    /// and never goes before those who do. Nothing where there is none, or there were too many retries lately.
+    pub fn board_beside(self: &Arc<Self>, want: &Want, not: &[usize]) -> Option<Seat> {
+        let need = Need { beginning: want.beginning, calls: want.calls, again: true, not };
+        let mut state = self.lock();
+        if state.queue.len() > 0 {
+            return None;
+        }
+        let place = state.roster.find_beside(&need, Instant::now())?;
+        drop(state);
+        Some(Seat::new(self.clone(), place, want.calls, false))
+    }
+
+    /// After how long a silence a second target is asked beside the first; nothing where there is no other.
+    pub fn hedge_after(&self) -> Option<Duration> {
+        self.settings.hedge_after.filter(|_| self.targets.len() > 1)
+    }
+
     /// How long to wait before a call is tried again on the same targets, after so many attempts; nothing where that
     /// is too long, there were enough, or all targets failed too often to be waited for.
     pub fn wait_again(&self, tried: u32, want: &Want) -> Option<Duration> {

@@ -141,6 +141,17 @@ impl Roster {
         }
     }
 
+    /// Finds a target for a second attempt beside one that is under way, and takes its places: only one that works, not one
+    /// that is to be found out about. Its budget of retries pays.
+    pub(super) fn find_beside(&mut self, need: &Need, now: Instant) -> Option<usize> {
+        let works = |place: &usize| self.members[*place].breaker.admits(now) == Admits::All;
+        let places: Vec<usize> = (0..self.members.len()).filter(works).collect();
+        let others: Vec<usize> = places.into_iter().filter(|place| !need.not.contains(place)).collect();
+        let place = self.best(&others, need, now)?;
+        self.take(place, need, false, now);
+        Some(place)
+    }
+
     fn best(&mut self, places: &[usize], need: &Need, now: Instant) -> Option<usize> {
         let member = |place: &usize| (*place, &self.members[*place]);
         let fits = |(_, member): &(usize, &Member)| {

@@ -173,3 +173,26 @@ fn a_refused_credential_is_left_alone_for_long() {
     assert_eq!(yard.finds(&need(1)), Answer::Resting(rest));
     assert!(!yard.roster.standing(yard.now)[0].works);
 }
+
+// UP-17
+#[test]
+fn a_second_attempt_goes_only_to_another_target_that_works_and_it_pays_as_for_a_retry() {
+    let retry = crate::backend::fleet::RetrySettings { per_second: 1, ..Settings::default().retry };
+    let mut yard = Yard::with(2, Settings { retry, ..Settings::default() });
+    let beside = |yard: &mut Yard, not| {
+        let need = Need { again: true, not, ..need(1) };
+        yard.roster.find_beside(&need, yard.now)
+    };
+    assert_eq!(beside(&mut yard, &[0, 1]), None);
+    assert_eq!(beside(&mut yard, &[0]), Some(1));
+    assert_eq!(beside(&mut yard, &[0]), None, "there were enough");
+    yard.passes(1.0);
+    for _ in 0..5 {
+        yard.roster.failed(1, false, FAILED, yard.now);
+    }
+    assert_eq!(beside(&mut yard, &[0]), None, "it is left alone");
+    yard.passes(60.0);
+    assert_eq!(beside(&mut yard, &[0]), None, "nobody knows yet if it works");
+    assert_eq!(beside(&mut yard, &[1]), Some(0));
+    assert_eq!(yard.finds(&need(1)), Answer::To { place: 1, probe: true });
+}

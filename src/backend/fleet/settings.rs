@@ -13,6 +13,8 @@ pub struct Settings {
     pub breaker: BreakerSettings,
     /// When a call is tried again.
     pub retry: RetrySettings,
+    /// After how long a silence a second target is asked beside the first; nothing where none ever is.
+    pub hedge_after: Option<Duration>,
     /// How many calls each takes at once; nothing where it says so itself, as the local engine does.
     pub concurrency: Option<ConcurrencySettings>,
     /// The most requests that wait for a place.
@@ -28,6 +30,7 @@ impl Default for Settings {
         Settings {
             breaker: BreakerSettings::default(),
             retry: RetrySettings::default(),
+            hedge_after: None,
             concurrency: Some(ConcurrencySettings::default()),
             queue_max: 256,
             wait_max: Duration::from_secs(30),

@@ -126,6 +126,16 @@ fn without_a_word_the_usual_limits_hold_and_each_can_be_said() {
         (Duration::from_secs(5), Duration::from_secs(3))
     );
     assert_eq!(settings.concurrency.unwrap().max, 300);
+    let hedge =
+        |after: &str| load_text(&format!("[resilience]\nhedge_after = '{after}'\n")).unwrap().resilience;
+    assert_eq!(hedge("800ms").hedge_after, Some(Duration::from_millis(800)));
+    check(
+        "[resilience]\nhedge_after = '1s'\nretry_sent = false\nattempts_max = 1\n",
+        &[
+            "line 2: resilience.hedge_after: retry_sent = false rules it out; take one of them away: both may be billed",
+            "line 2: resilience.hedge_after: attempts_max = 1 rules it out; write attempts_max = 2 or more",
+        ],
+    );
     check(
         "[resilience]\nrest_min = '2m'\nconcurrency_start = 2\n",
         &[
