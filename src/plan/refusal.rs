@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::units::{Amount, Limit, Money, Timestamp, Tokens};
+use crate::units::{Amount, Holder, Limit, Money, Timestamp, Tokens};
 
 /// Why no model can serve a request within its budgets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +82,8 @@ pub enum Refusal {
     },
     /// What is left under a limit is too little.
     #[error(
-        "needs {needed}, and {limit} has {left} left: ask for less, wait until it starts anew, or have it raised"
+        "needs {needed}, and {limit} has {left} left: {}",
+        remedy(limit, *resets_at)
     )]
     DoesNotFit {
         /// Which limit.
@@ -94,6 +95,15 @@ pub enum Refusal {
         /// When the limit starts anew.
         resets_at: Option<Timestamp>,
     },
+}
+
+/// What to do about a limit that is too small.
+fn remedy(limit: &Limit, resets_at: Option<Timestamp>) -> &'static str {
+    match (&limit.holder, resets_at) {
+        (Holder::Episode, _) => "ask for less, as with a lower max_completion_tokens, or begin another run",
+        (_, Some(_)) => "ask for less, wait until it starts anew, or have it raised",
+        (_, None) => "ask for less, or have it raised",
+    }
 }
 
 impl Refusal {
