@@ -57,6 +57,34 @@ async fn a_step_waits_for_what_a_parallel_one_may_give_back() {
 }
 
 #[tokio::test]
+async fn a_step_waits_for_money_that_a_parallel_one_may_give_back() {
+    let gate = Gate::shut();
+    let held = gate.clone();
+    let script = Arc::new(Scripted::each(move |call, turn| match turn {
+        0 => Play::new().answers("nothing to look for").waits_at(&held),
+        _ => play(&call.request, 1),
+    }));
+    let world = Arc::new(world(&script, agent::Settings::default()).await);
+    // Enough for one step and the answer after it, and not for that while another step may still use its thousand tokens.
+    let run = json!({ "id": "two", "cost_usd": "0.0000165" });
+    let budget = json!({ "solution_tokens": 1_000, "thinking_tokens": 0, "episode": run });
+    let agent = Agent::new("sk-acme", &budget);
+    let ask = |mut agent: Agent| {
+        let world = world.clone();
+        tokio::spawn(async move { calls(&agent.step(&world).await) })
+    };
+    let first = ask(agent.clone());
+    script.until(|records| records.len() == 1).await;
+    let second = ask(agent.clone());
+    while world.metrics.agents.waits.get() == 0 && !second.is_finished() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(script.records().len(), 1, "it is not made to answer, for the money may come back");
+    gate.open();
+    assert_eq!((first.await.unwrap(), second.await.unwrap()), (0, 1));
+}
+
+#[tokio::test]
 async fn who_waits_in_vain_may_try_again() {
     let gate = Gate::shut();
     let held = gate.clone();
