@@ -1,4 +1,4 @@
-//! Agents: episodes, tool budgets, the tracker, and stored responses.
+//! Agents: episodes, tool budgets, the tracker, stored responses and conversations.
 //!
 //! Everything here but the stores is pure: given how an episode stands it says what a step may do, and what of its answer
 //! may pass. It asks no clock and rolls no dice. What was spent is counted by the ledger alone; what a client sends of a
@@ -9,6 +9,7 @@ mod chain;
 mod choice;
 #[cfg(test)]
 pub(crate) mod conformance;
+pub mod conversations;
 mod dead_end;
 mod history;
 mod memory;

@@ -58,3 +58,43 @@ impl<'de> Deserialize<'de> for RequestId {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
+
+/// The id of a conversation, `conv_` and a time-ordered UUID (RFC 9562, version 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConversationId(Uuid);
+
+impl ConversationId {
+    /// What it begins with.
+    pub const PREFIX: &'static str = "conv_";
+
+    /// A new id, later than all before it.
+    #[expect(clippy::new_without_default, reason = "two new ids differ, a default would not")]
+    pub fn new() -> ConversationId {
+        ConversationId(Uuid::now_v7())
+    }
+
+    /// The id as 16 bytes, as databases store it.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// The id from its 16 bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> ConversationId {
+        ConversationId(Uuid::from_bytes(bytes))
+    }
+}
+
+impl FromStr for ConversationId {
+    type Err = uuid::Error;
+    fn from_str(text: &str) -> Result<ConversationId, uuid::Error> {
+        // Without its prefix it is not an id of a conversation, and not a UUID either.
+        let hex = text.strip_prefix(ConversationId::PREFIX).unwrap_or_default();
+        Uuid::parse_str(hex).map(ConversationId)
+    }
+}
+
+impl fmt::Display for ConversationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", ConversationId::PREFIX, self.0.simple())
+    }
+}

@@ -25,7 +25,7 @@ pub use amount::Amount;
 pub use count::Count;
 pub use dice::{Dice, mixed};
 pub use episode::{EpisodeId, EpisodeIdError};
-pub use id::RequestId;
+pub use id::{ConversationId, RequestId};
 pub use limit::{Facet, Holder, Limit, Unit};
 pub use money::{Money, MoneyError};
 pub use nearest::nearest;
