@@ -4,6 +4,7 @@ mod answers;
 mod archive;
 mod books;
 mod calls;
+mod conversations;
 mod episodes;
 mod error;
 mod file;
@@ -23,15 +24,16 @@ pub use archive::{Archive, Restored, restore};
 pub use books::Report;
 pub use error::StorageError;
 pub use postgres::{
-    Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresEpisodes, PostgresJournal,
-    PostgresKeyStore, PostgresResponses, PostgresStories,
+    Changes, Postgres, PostgresAnswers, PostgresArchive, PostgresBank, PostgresConversations,
+    PostgresEpisodes, PostgresJournal, PostgresKeyStore, PostgresResponses, PostgresStories,
 };
 pub use settings::{DatabaseUrl, PostgresSettings, Settings, SqliteSettings, Synchronous};
 pub use sqlite::{
-    Sqlite, SqliteAnswers, SqliteArchive, SqliteEpisodes, SqliteJournal, SqliteKeyStore, SqliteResponses,
-    SqliteStories,
+    Sqlite, SqliteAnswers, SqliteArchive, SqliteConversations, SqliteEpisodes, SqliteJournal, SqliteKeyStore,
+    SqliteResponses, SqliteStories,
 };
 
+use crate::agent::conversations::{Conversations, MemoryConversations};
 use crate::agent::stored::{MemoryResponses, Responses};
 use crate::agent::{Episodes, MemoryEpisodes, NearbyEpisodes};
 use crate::history::{MemoryStories, Stories};
@@ -139,6 +141,15 @@ impl Database {
             Database::Memory => Arc::new(MemoryResponses::default()),
             Database::Sqlite(database) => Arc::new(SqliteResponses::new(database.clone())),
             Database::Postgres(database) => Arc::new(PostgresResponses::new(database.clone())),
+        }
+    }
+
+    /// Conversations that callers come back to.
+    pub fn conversations(&self) -> Arc<dyn Conversations> {
+        match self {
+            Database::Memory => Arc::new(MemoryConversations::default()),
+            Database::Sqlite(database) => Arc::new(SqliteConversations::new(database.clone())),
+            Database::Postgres(database) => Arc::new(PostgresConversations::new(database.clone())),
         }
     }
 

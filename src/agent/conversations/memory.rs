@@ -289,7 +289,9 @@ impl Conversations for MemoryConversations {
                 }
                 Change::Done
             });
-            make_room(&mut self.records(), account, *id, bounds.account);
+            if change == Some(Change::Done) {
+                make_room(&mut self.records(), account, *id, bounds.account);
+            }
             Ok(change.unwrap_or(Change::Unknown))
         }
         .boxed()

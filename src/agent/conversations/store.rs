@@ -102,7 +102,8 @@ pub trait Conversations: Send + Sync {
     ) -> Answer<'a, ()>;
 
     /// Puts items at the end, all or none, and ends the claim of their request. `Change::Busy` where that request's claim
-    /// is not there any more, even if no other's is, and where items come without a claim while somebody has one.
+    /// is not there any more, even if no other's is, and where items come without a claim while somebody has one. Beyond the
+    /// account's bound others of it go, as with `create`.
     fn lengthen<'a>(
         &'a self,
         lengthening: &'a Lengthening,

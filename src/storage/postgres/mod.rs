@@ -6,6 +6,7 @@ mod archive;
 mod bank;
 mod burial;
 mod changes;
+mod conversations;
 mod episodes;
 mod journal;
 mod keys;
@@ -36,6 +37,7 @@ pub use bank::PostgresBank;
 #[cfg(test)]
 pub(super) use burial::GIVE_BACK_STEPS;
 pub use changes::Changes;
+pub use conversations::PostgresConversations;
 pub use episodes::PostgresEpisodes;
 pub use journal::PostgresJournal;
 pub use keys::PostgresKeyStore;
@@ -80,6 +82,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "responses", include_str!("../../../migrations/postgres/0010_responses.sql")),
     (11, "readings", include_str!("../../../migrations/postgres/0011_readings.sql")),
     (12, "route_turns", include_str!("../../../migrations/postgres/0012_route_turns.sql")),
+    (13, "conversations", include_str!("../../../migrations/postgres/0013_conversations.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod archive;
+mod conversations;
 mod episodes;
 mod journal;
 mod keys;
@@ -25,6 +26,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 pub use answers::SqliteAnswers;
 pub use archive::SqliteArchive;
+pub use conversations::SqliteConversations;
 pub use episodes::SqliteEpisodes;
 pub use journal::SqliteJournal;
 pub use keys::SqliteKeyStore;
@@ -52,6 +54,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "responses", include_str!("../../../migrations/sqlite/0010_responses.sql")),
     (11, "readings", include_str!("../../../migrations/sqlite/0011_readings.sql")),
     (12, "route_turns", include_str!("../../../migrations/sqlite/0012_route_turns.sql")),
+    (13, "conversations", include_str!("../../../migrations/sqlite/0013_conversations.sql")),
 ];
 
 /// What a start reads.

@@ -4,6 +4,7 @@ mod books;
 mod cancel;
 #[path = "../../../tests/postgres/cluster.rs"]
 mod cluster;
+mod conversations;
 mod crash;
 mod faults;
 mod hot;

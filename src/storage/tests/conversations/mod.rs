@@ -1,0 +1,130 @@
+//! Conversations in both databases: what each store must do, and that the bytes they count are those that are there.
+
+mod at_once;
+mod broken_off;
+mod model;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::agent::conversations::conformance::conforms;
+use crate::agent::conversations::{
+    Bounds, Change, Claimed, Conversations, Lengthening, Page, StoredConversation, StoredItem,
+};
+use crate::storage::{Postgres, PostgresConversations, SqliteConversations};
+use crate::units::{AccountId, ConversationId, RequestId, Timestamp};
+
+use super::cluster::cluster;
+use super::postgres::connect;
+use super::{Sqlite, patiently, settings};
+
+const EVER: Timestamp = Timestamp(i64::MIN);
+const ROOM: Bounds = Bounds { conversation: 1 << 20, account: 1 << 30 };
+
+fn conversation(account: &str, at: i64) -> StoredConversation {
+    let (account, at) = (AccountId::new(account), Timestamp(at));
+    StoredConversation { id: ConversationId::new(), account, at, metadata: "{}".into(), episode: None }
+}
+
+fn item(id: &str) -> StoredItem {
+    StoredItem { id: id.into(), value: format!(r#"{{"id":"{id}","text":"é"}}"#).into() }
+}
+
+fn more(of: &StoredConversation, items: Vec<StoredItem>, at: i64) -> Lengthening {
+    let (account, id, at) = (of.account.clone(), of.id, Timestamp(at));
+    Lengthening { account, id, claimant: None, items, episode: None, at }
+}
+
+async fn sqlite(path: &std::path::Path) -> Arc<Sqlite> {
+    Arc::new(patiently(async || Sqlite::open(&settings(path)).await).await)
+}
+
+async fn names(store: &dyn Conversations, of: &StoredConversation) -> Vec<String> {
+    let all = store.items(&of.account, of.id, Page::ALL, EVER).await.unwrap();
+    all.iter().map(|placed| placed.item.id.to_string()).collect()
+}
+
+/// What a database counted.
+struct Counted {
+    conversations: Vec<(String, Vec<u8>, i64)>,
+    accounts: BTreeMap<String, i64>,
+    items: i64,
+}
+
+macro_rules! counted {
+    ($connection:expr) => {{
+        let connection = &mut *$connection;
+        let each = sqlx::query_as("SELECT account, id, bytes FROM conversations");
+        let accounts = sqlx::query_as("SELECT account, bytes FROM conversation_bytes WHERE bytes <> 0");
+        let items = sqlx::query_scalar("SELECT count(*) FROM conversation_items");
+        Counted {
+            conversations: each.fetch_all(&mut *connection).await.unwrap(),
+            accounts: accounts.fetch_all(&mut *connection).await.unwrap().into_iter().collect(),
+            items: items.fetch_one(connection).await.unwrap(),
+        }
+    }};
+}
+
+async fn counted_in_sqlite(database: &Sqlite) -> Counted {
+    counted!(database.writer().await.unwrap())
+}
+
+async fn counted_in_postgres(database: &Postgres) -> Counted {
+    counted!(database.pool().acquire().await.unwrap())
+}
+
+/// What is counted is what is there: the bytes of each conversation and account, and no item without its conversation.
+async fn check(store: &dyn Conversations, counted: Counted) {
+    let (mut accounts, mut items) = (BTreeMap::new(), 0);
+    for (account, id, bytes) in counted.conversations {
+        let id = ConversationId::from_bytes(id.try_into().unwrap());
+        let owner = AccountId::new(account.as_str());
+        let found = store.find(&owner, id, EVER).await.unwrap().unwrap();
+        let there = store.items(&owner, id, Page::ALL, EVER).await.unwrap();
+        let size = found.size() + there.iter().map(|placed| placed.item.size()).sum::<usize>();
+        assert_eq!(bytes, i64::try_from(size).unwrap());
+        assert!(there.windows(2).all(|pair| pair[0].at < pair[1].at));
+        *accounts.entry(account).or_default() += bytes;
+        items += i64::try_from(there.len()).unwrap();
+    }
+    assert_eq!((accounts, items), (counted.accounts, counted.items));
+}
+
+#[tokio::test]
+async fn conversations_in_sqlite_conform() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = sqlite(&folder.path().join("stint.db")).await;
+    let store = SqliteConversations::new(database.clone());
+    conforms(&store).await;
+    check(&store, counted_in_sqlite(&database).await).await;
+}
+
+#[tokio::test]
+async fn conversations_in_postgres_conform() {
+    let database = connect(&cluster().database()).await;
+    let store = PostgresConversations::new(database.clone());
+    conforms(&store).await;
+    check(&store, counted_in_postgres(&database).await).await;
+}
+
+#[tokio::test]
+async fn conversations_in_sqlite_survive_a_restart_with_their_claims() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stint.db");
+    let (made, by) = (conversation("a", 1), RequestId::new());
+    let store = SqliteConversations::new(sqlite(&path).await);
+    store.create(&made, &[item("i1")], ROOM).await.unwrap();
+    store.lengthen(&more(&made, vec![item("i2")], 2), EVER, ROOM).await.unwrap();
+    let claim = async |store: &SqliteConversations, by| {
+        store.claim(&made.account, made.id, by, EVER, Timestamp(3), Timestamp(13)).await.unwrap()
+    };
+    assert_eq!(claim(&store, by).await, Claimed::Claimed(made.clone()));
+    drop(store);
+    let database = sqlite(&path).await;
+    let store = SqliteConversations::new(database.clone());
+    assert_eq!(claim(&store, RequestId::new()).await, Claimed::Busy);
+    let answer = Lengthening { claimant: Some(by), ..more(&made, vec![item("i3")], 4) };
+    assert_eq!(store.lengthen(&answer, EVER, ROOM).await.unwrap(), Change::Done);
+    assert_eq!(names(&store, &made).await, ["i1", "i2", "i3"]);
+    check(&store, counted_in_sqlite(&database).await).await;
+}
