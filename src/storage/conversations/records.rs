@@ -50,8 +50,8 @@ macro_rules! record_statements {
             Ok(statement.execute(connection).await?.rows_affected())
         }
 
-        /// The row that a change returns. It is run to its end, where SQLite commits it: an error of that would be lost
-        /// to whoever takes the row and leaves.
+        /// The row that a change returns. It is run to its end, where `SQLite` commits it: an error of that would be
+        /// lost to whoever takes the row and leaves.
         async fn changed(statement: Query, connection: &mut $connection) -> Result<Option<$row>, sqlx::Error> {
             Ok(statement.fetch_all(connection).await?.pop())
         }
