@@ -57,6 +57,7 @@ impl Generation {
             gateway: self.gateway.clone(),
             idempotency: plant.idempotency.clone(),
             responses: plant.responses.clone(),
+            conversations: plant.conversations.clone(),
             metrics: plant.metrics.clone(),
             refresh: self.refresh(plant),
         });

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agent::conversations::ConversationKeeper;
 use crate::agent::stored::ResponseKeeper;
 use crate::config::Settings;
 use crate::gateway::{Agents, Learning};
@@ -33,6 +34,7 @@ pub(super) struct Plant {
     pub(super) directory: Arc<Directory>,
     pub(super) idempotency: Idempotency,
     pub(super) responses: ResponseKeeper,
+    pub(super) conversations: ConversationKeeper,
     pub(super) learning: Learning,
     pub(super) agents: Agents,
     /// Passes on what the ledger does.
@@ -58,6 +60,8 @@ impl Plant {
         let (answers, remembered) = (database.answers(), settings.idempotency.clone());
         let idempotency = Idempotency::open(ledger_work, answers, remembered, ledger.now()).await?;
         let responses = ResponseKeeper::open(ledger_work, database.responses(), settings.responses.clone());
+        let conversations =
+            ConversationKeeper::open(ledger_work, database.conversations(), settings.responses.clone());
         sweep(work, &ledger);
         seal::daily(work, &ledger);
         // It ends with the ledger, after the last request has landed.
@@ -72,6 +76,7 @@ impl Plant {
             directory,
             idempotency,
             responses,
+            conversations,
             learning,
             agents,
             watcher,

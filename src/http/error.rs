@@ -234,6 +234,14 @@ impl Problem {
         problem
     }
 
+    /// 400 that passes by itself, as OpenAI has it, whose agents wait for it: another request goes on from the conversation.
+    pub(super) fn locked() -> Problem {
+        let why = "is being gone on from by another request, and by one at a time; try again when that has its answer";
+        let mut problem = Problem::invalid(Some("conversation"), why).code("conversation_locked");
+        problem.0.retry_after = Some(Duration::from_secs(1));
+        problem
+    }
+
     /// 404 for a run that there is not, that was too long ago, or that is somebody else's: it says the same of all.
     pub(super) fn unknown_episode() -> Problem {
         Problem::not_found("there is no such run of this key, or it was too long ago")

@@ -12,6 +12,7 @@ use axum::routing::{MethodRouter, delete, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
+use crate::agent::conversations::ConversationKeeper;
 use crate::agent::stored::ResponseKeeper;
 use crate::gateway::Gateway;
 use crate::idempotency::Idempotency;
@@ -24,6 +25,7 @@ use super::{
     Room, Settings, anthropic, auth, bodies, chat, embeddings, episodes, feedback, headers, messages, pages,
     plan, repeat, requests, responses, usage,
 };
+use responses::conversations;
 
 /// What the handlers ask.
 pub struct Service {
@@ -37,6 +39,8 @@ pub struct Service {
     pub idempotency: Idempotency,
     /// Responses that callers may come back to.
     pub responses: ResponseKeeper,
+    /// Conversations that callers may come back to.
+    pub conversations: ConversationKeeper,
     /// What Prometheus sees.
     pub metrics: Arc<Metrics>,
     /// Brings the series up to date that are read rather than counted, before they are shown.
@@ -83,6 +87,14 @@ fn rows() -> Vec<Row<Arc<Service>>> {
         Row::new("GET", "/v1/responses/{id}", get(responses::retrieve)),
         Row::new("DELETE", "/v1/responses/{id}", delete(responses::delete)),
         Row::new("GET", "/v1/responses/{id}/input_items", get(responses::input_items)),
+        Row::new("POST", "/v1/conversations", post(conversations::create)),
+        Row::new("GET", "/v1/conversations/{id}", get(conversations::retrieve)),
+        Row::new("POST", "/v1/conversations/{id}", post(conversations::describe)),
+        Row::new("DELETE", "/v1/conversations/{id}", delete(conversations::delete)),
+        Row::new("GET", "/v1/conversations/{id}/items", get(conversations::list)),
+        Row::new("POST", "/v1/conversations/{id}/items", post(conversations::append)),
+        Row::new("GET", "/v1/conversations/{id}/items/{item}", get(conversations::item)),
+        Row::new("DELETE", "/v1/conversations/{id}/items/{item}", delete(conversations::remove)),
         Row::new("POST", "/v1/plan", post(plan::plan)),
         Row::new("GET", "/v1/models", get(pages::models)),
         Row::new("GET", "/v1/models/{*name}", get(pages::model)),

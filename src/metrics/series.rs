@@ -22,6 +22,7 @@ pub struct Requests {
     pub rescues: IntCounterVec,
     pub idempotency: IntCounterVec,
     pub stored: IntCounterVec,
+    pub joined: IntCounterVec,
     pub success_predicted: HistogramVec,
     pub connections: IntGauge,
 }
@@ -185,6 +186,11 @@ impl Requests {
             stored: make.counts(
                 "responses_stored_total",
                 "Responses that were to be kept, by what became of them",
+                &["outcome"],
+            )?,
+            joined: make.counts(
+                "conversations_lengthened_total",
+                "Answers that were to be added to their conversations, by what became of them",
                 &["outcome"],
             )?,
             success_predicted: make.spreads(

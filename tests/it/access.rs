@@ -27,6 +27,14 @@ const API: &[Row] = &[
     ("GET", "/v1/responses/{id}", [401, 401, 404, 404, 401]),
     ("DELETE", "/v1/responses/{id}", [401, 401, 404, 404, 401]),
     ("GET", "/v1/responses/{id}/input_items", [401, 401, 404, 404, 401]),
+    ("POST", "/v1/conversations", [401, 401, 200, 200, 401]),
+    ("GET", "/v1/conversations/{id}", [401, 401, 404, 404, 401]),
+    ("POST", "/v1/conversations/{id}", [401, 401, 404, 404, 401]),
+    ("DELETE", "/v1/conversations/{id}", [401, 401, 404, 404, 401]),
+    ("GET", "/v1/conversations/{id}/items", [401, 401, 404, 404, 401]),
+    ("POST", "/v1/conversations/{id}/items", [401, 401, 404, 404, 401]),
+    ("GET", "/v1/conversations/{id}/items/{item}", [401, 401, 404, 404, 401]),
+    ("DELETE", "/v1/conversations/{id}/items/{item}", [401, 401, 404, 404, 401]),
     ("POST", "/v1/plan", [401, 401, 400, 400, 401]),
     ("GET", "/v1/models", [401, 401, 200, 200, 401]),
     ("GET", "/v1/models/{*name}", [401, 401, 404, 404, 401]),
@@ -60,8 +68,11 @@ const ADMIN: &[Row] = &[
 async fn ask(base: &str, secret: &str, method: &str, path: &str) -> Answer {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
-    let path =
-        path.replace("{id}", "key_00").replace("{*name}", "no/such").replace("{*path}", "some/account");
+    let path = path
+        .replace("{id}", "key_00")
+        .replace("{item}", "msg_0")
+        .replace("{*name}", "no/such")
+        .replace("{*path}", "some/account");
     let mut request = client.request(method.clone(), format!("{base}{path}"));
     if !secret.is_empty() {
         request = request.bearer_auth(secret);
@@ -296,6 +307,14 @@ const NAMELESS: &[(&str, &str)] = &[
     ("GET", "/v1/responses/{id}"),
     ("DELETE", "/v1/responses/{id}"),
     ("GET", "/v1/responses/{id}/input_items"),
+    ("POST", "/v1/conversations"),
+    ("GET", "/v1/conversations/{id}"),
+    ("POST", "/v1/conversations/{id}"),
+    ("DELETE", "/v1/conversations/{id}"),
+    ("GET", "/v1/conversations/{id}/items"),
+    ("POST", "/v1/conversations/{id}/items"),
+    ("GET", "/v1/conversations/{id}/items/{item}"),
+    ("DELETE", "/v1/conversations/{id}/items/{item}"),
     ("GET", "/v1/episodes/{id}"),
     ("GET", "/metrics"),
     ("GET", "/healthz"),

@@ -1,6 +1,8 @@
 //! A request's claim on a conversation.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::DropGuard;
 
@@ -15,6 +17,8 @@ pub struct Claim {
     pub(super) account: AccountId,
     pub(super) id: ConversationId,
     pub(super) claimant: RequestId,
+    /// True once there is nothing to give back.
+    pub(super) over: Arc<AtomicBool>,
     pub(super) _held: DropGuard,
 }
 
@@ -35,7 +39,16 @@ impl Claim {
             episode,
             at: Timestamp::now(),
         };
-        self.keeper.lengthen_to_the_end(lengthening).await
+        let change = self.keeper.lengthen_to_the_end(lengthening).await;
+        self.over.store(change == Some(Change::Done), Ordering::Release);
+        change
+    }
+
+    /// Gives it back now, so that whoever is told that it is over may come back at once.
+    pub async fn give_back(self) {
+        if !self.over.swap(true, Ordering::AcqRel) {
+            self.keeper.release(&self.account, self.id, self.claimant).await;
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -27,6 +28,9 @@ const RETRY_MIN: Duration = Duration::from_millis(50);
 /// Conversations deleted at once: settlements wait for it. Where there were so many, more are deleted soon.
 const PURGE_MAX: u32 = 16;
 const PURGE_PAUSE: Duration = Duration::from_millis(50);
+
+/// What becomes of a claim, and the claim.
+type Told = Result<(Claimed, Option<Claim>), ConversationsError>;
 
 /// The way to the conversations that are kept. Clones share it.
 #[derive(Clone)]
@@ -167,38 +171,43 @@ impl ConversationKeeper {
         id: ConversationId,
         now: Timestamp,
     ) -> Result<(Claimed, Option<Claim>), ConversationsError> {
-        let claimant = RequestId::new();
-        let held = CancellationToken::new();
-        let claim = Claim {
+        let (told, answer) = oneshot::channel();
+        self.tasks.spawn(self.clone().hold(account.clone(), id, now, told));
+        answer.await.unwrap_or_else(|_| Err(ConversationsError::new("a claim was not made")))
+    }
+
+    /// Claims a conversation, prolongs the claim until it is let go of, and gives it back unless it is over. All in one place,
+    /// so that nothing stays claimed where whoever asks leaves in the middle.
+    async fn hold(self, account: AccountId, id: ConversationId, now: Timestamp, told: oneshot::Sender<Told>) {
+        let (claimant, over, held) = (RequestId::new(), Arc::default(), CancellationToken::new());
+        let claimed = self.store.claim(&account, id, claimant, self.since(now), now, now + CLAIM).await;
+        let is_refused = matches!(claimed, Ok(Claimed::Busy | Claimed::Unknown));
+        let claim = matches!(claimed, Ok(Claimed::Claimed(_))).then(|| Claim {
             keeper: self.clone(),
             account: account.clone(),
             id,
             claimant,
+            over: Arc::clone(&over),
             _held: held.clone().drop_guard(),
-        };
-        // From before it is claimed, so that it is given back also where nobody waits for the answer any more.
-        self.tasks.spawn(self.clone().hold(account.clone(), id, claimant, held));
-        let claimed = self.store.claim(account, id, claimant, self.since(now), now, now + CLAIM).await?;
-        let claim = matches!(claimed, Claimed::Claimed(_)).then_some(claim);
-        Ok((claimed, claim))
-    }
-
-    /// Prolongs a claim until it is let go of, then gives it back.
-    async fn hold(
-        self,
-        account: AccountId,
-        id: ConversationId,
-        claimant: RequestId,
-        held: CancellationToken,
-    ) {
-        while timeout(PROLONG, held.cancelled()).await.is_err() {
+        });
+        // What did not work may have been done all the same.
+        let is_unknown = claimed.is_err();
+        // Where nobody waits any more, the claim is let go of here.
+        drop(told.send(claimed.map(|claimed| (claimed, claim))));
+        while !is_refused && !is_unknown && timeout(PROLONG, held.cancelled()).await.is_err() {
             match self.store.prolong(&account, id, claimant, Timestamp::now() + CLAIM).await {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => report(&error),
             }
         }
-        if let Err(error) = self.store.release(&account, id, claimant).await {
+        if !is_refused && !over.load(Ordering::Acquire) {
+            self.release(&account, id, claimant).await;
+        }
+    }
+
+    pub(super) async fn release(&self, account: &AccountId, id: ConversationId, claimant: RequestId) {
+        if let Err(error) = self.store.release(account, id, claimant).await {
             report(&error);
         }
     }

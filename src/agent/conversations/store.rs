@@ -128,6 +128,18 @@ pub enum Change {
     Unknown,
 }
 
+impl Change {
+    /// The word for it in metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Change::Done => "done",
+            Change::Busy => "busy",
+            Change::Full => "full",
+            Change::Unknown => "unknown",
+        }
+    }
+}
+
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claimed {

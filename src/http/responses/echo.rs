@@ -37,7 +37,12 @@ pub(super) fn of(members: &Map<String, Value>) -> Map<String, Value> {
     let reasoning = sent("reasoning").unwrap_or_else(|| json!({}));
     let summary = reasoning.get("summary").cloned().unwrap_or_default();
     let effort = reasoning.get("effort").cloned().unwrap_or_default();
+    let conversation = match sent("conversation") {
+        Some(Value::String(id)) => json!({ "id": id }),
+        other => other.unwrap_or_default(),
+    };
     for (key, value) in [
+        ("conversation", conversation),
         ("metadata", sent("metadata").unwrap_or_else(|| json!({}))),
         ("parallel_tool_calls", sent("parallel_tool_calls").unwrap_or(Value::Bool(true))),
         ("reasoning", json!({ "effort": effort, "summary": summary })),

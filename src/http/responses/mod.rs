@@ -1,13 +1,18 @@
-//! OpenAI's Responses: items in, items out, and responses that can be had again.
+//! OpenAI's Responses: items in, items out, responses that can be had again, and conversations that they go on from.
 
+mod before;
+pub(super) mod conversations;
 mod echo;
 mod form;
+mod item;
 mod items;
 mod keeping;
+mod listing;
 mod output;
 mod parse;
 mod parts;
 mod recall;
+mod refer;
 mod respond;
 mod stored;
 mod stream;

@@ -11,7 +11,7 @@ use crate::http::budget::{self, Dialects, Efforts};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
 use crate::http::strict;
-use crate::units::RequestId;
+use crate::units::{ConversationId, RequestId};
 
 use super::output::{Look, Thoughts};
 use super::{echo, form, request_of, tools};
@@ -27,6 +27,8 @@ pub(super) struct Asked {
     pub(super) input: Vec<Value>,
     /// The response that this one continues.
     pub(super) previous: Option<RequestId>,
+    /// The conversation that this one lengthens; never beside a response that it continues.
+    pub(super) conversation: Option<ConversationId>,
     /// Whether it is to be had again.
     pub(super) store: bool,
     /// Events as they come, or one object.
@@ -83,10 +85,12 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
     let mut extra = extra(&mut fields)?;
     dialects.episode(budget::of_metadata(&extra)?);
     extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), verbosity.into())));
+    let (previous, conversation) = before(&mut fields)?;
     let asked = Asked {
         instructions: fields.text("instructions")?,
         input: input(&mut fields)?,
-        previous: previous(&mut fields)?,
+        previous,
+        conversation,
         store: fields.flag("store")?.unwrap_or(true),
         stream,
         look: Look { thoughts, custom: Arc::new(custom) },
@@ -132,7 +136,6 @@ fn summary(fields: &mut Fields, dialects: &mut Dialects<'_>) -> Result<bool, Pro
 fn refused(fields: &mut Fields) -> Result<(), Problem> {
     let is_there = |value: &Value| *value != json!([]) && *value != json!({});
     for (param, why) in [
-        ("conversation", "is not offered; continue a response by its previous_response_id"),
         ("prompt", "is not offered: there are no prompts here; send instructions and input"),
         ("context_management", "is not offered: nothing is left out of what you send; shorten the input"),
         ("moderation", "is not offered; leave it out"),
@@ -206,9 +209,33 @@ fn input(fields: &mut Fields) -> Result<Vec<Value>, Problem> {
     }
 }
 
-fn previous(fields: &mut Fields) -> Result<Option<RequestId>, Problem> {
-    let Some(name) = fields.text("previous_response_id")? else { return Ok(None) };
-    request_of(&name).map(Some).ok_or_else(super::recall::unknown)
+/// What it goes on from: a response or a conversation.
+fn before(fields: &mut Fields) -> Result<(Option<RequestId>, Option<ConversationId>), Problem> {
+    let (previous, conversation) = (fields.text("previous_response_id")?, conversation(fields)?);
+    if previous.is_some() && conversation.is_some() {
+        let why =
+            "a conversation has all that was said in it: send either previous_response_id or conversation";
+        return Err(Problem::invalid(None, why).code("mutually_exclusive_parameters"));
+    }
+    let previous = previous.map(|name| request_of(&name).ok_or_else(super::recall::unknown)).transpose()?;
+    let conversation =
+        conversation.map(|id| id.parse().map_err(|_| super::conversations::unknown())).transpose()?;
+    Ok((previous, conversation))
+}
+
+/// A conversation, by its id or as an object with it.
+fn conversation(fields: &mut Fields) -> Result<Option<String>, Problem> {
+    match fields.take("conversation") {
+        None => Ok(None),
+        Some(Value::String(id)) => Ok(Some(id)),
+        Some(Value::Object(members)) => {
+            let mut named = Fields::of("conversation", Value::Object(members))?;
+            let id = named.need("id")?;
+            named.end()?;
+            Ok(Some(id))
+        }
+        Some(_) => Err(Problem::invalid(Some("conversation"), "must be an id, or an object with it")),
+    }
 }
 
 fn sampling(fields: &mut Fields) -> Result<Sampling, Problem> {

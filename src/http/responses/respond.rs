@@ -23,6 +23,7 @@ use crate::units::{RequestId, Timestamp};
 use super::keeping::Keeping;
 use super::output::{Look, shown};
 use super::parse::{self, Asked};
+use super::recall::{Joins, Recalled};
 use super::stream::Chunks;
 use super::teller::Teller;
 use super::{echo, recall};
@@ -35,30 +36,37 @@ pub(in crate::http) async fn respond(
     let room = request.extensions().get::<Room>().cloned();
     let Opened { tenant, headers, body } = open(&service, request).await?;
     let mut asked = parse::read(&body, &headers, &service.settings.efforts)?;
-    let held = recall::conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
-    let keeping = keeping(&service, &tenant, &mut asked);
+    let Recalled { held, joins } = recall::conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
+    let claim = joins.as_ref().map(|joins| joins.claim.clone());
+    let keeping = keeping(&service, &tenant, &mut asked, joins);
     let Asked { request, stream, look, echo, .. } = asked;
     let call = Call { headers, body, request, stream };
-    answer(&service, &tenant, call, &Responses { look, echo, keeping, held }).await
+    let answered = answer(&service, &tenant, call, &Responses { look, echo, keeping, held }).await;
+    // Where no stream goes on with it, it is over.
+    if let Some(claim) = claim.and_then(Arc::into_inner) {
+        claim.give_back().await;
+    }
+    answered
 }
 
-/// What is to be kept, where both the caller and the operator want that.
-fn keeping(service: &Service, tenant: &Tenant, asked: &mut Asked) -> Option<Keeping> {
+/// What is to be kept: the response where both the caller and the operator want that, and what lengthens a conversation.
+fn keeping(service: &Service, tenant: &Tenant, asked: &mut Asked, joins: Option<Joins>) -> Keeping {
     let wanted = asked.store && service.responses.settings().store;
-    wanted.then(|| Keeping {
-        keeper: service.responses.clone(),
+    Keeping {
+        keeper: wanted.then(|| service.responses.clone()),
+        joins,
         metrics: service.metrics.clone(),
         account: tenant.account.clone(),
         previous: asked.previous,
         input: std::mem::take(&mut asked.input).into(),
-    })
+    }
 }
 
 /// OpenAI's responses.
 struct Responses {
     look: Look,
     echo: Map<String, Value>,
-    keeping: Option<Keeping>,
+    keeping: Keeping,
     /// Room for what it continues.
     held: Option<Held>,
 }
@@ -71,11 +79,9 @@ impl Responses {
         }
         teller.end(echo::status(receipt));
         let (now, items) = (Timestamp::now(), teller.items());
-        let frame = echo::frame(receipt.id, created, &receipt.model, self.keeping.is_some(), &self.echo);
+        let frame = echo::frame(receipt.id, created, &receipt.model, self.keeping.stores(), &self.echo);
         let mut response = echo::ended(frame, receipt, shown(items), now);
-        if let Some(keeping) = &self.keeping {
-            keeping.keep(receipt, now, &mut response, items).await;
-        }
+        self.keeping.keep(receipt, now, &mut response, items).await;
         response
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Chunks {
     /// The response as it is before it ends.
     frame: Value,
     teller: Teller,
-    keeping: Option<Keeping>,
+    keeping: Keeping,
     begun: bool,
     /// What ends it, once it has ended and is kept.
     ended: Option<String>,
@@ -35,10 +35,10 @@ impl Chunks {
         created: Timestamp,
         look: Look,
         echo: &Map<String, Value>,
-        keeping: Option<Keeping>,
+        keeping: Keeping,
     ) -> Chunks {
         let id = flight.id();
-        let frame = echo::frame(id, created, flight.model(), keeping.is_some(), echo);
+        let frame = echo::frame(id, created, flight.model(), keeping.stores(), echo);
         Chunks { frame, teller: Teller::new(id, look), keeping, begun: false, ended: None, _held: None }
     }
 
@@ -62,9 +62,7 @@ impl Chunks {
         text += &self.teller.end(status);
         let (now, items) = (Timestamp::now(), self.teller.items());
         let mut response = echo::ended(self.frame.clone(), receipt, shown(items), now);
-        if let Some(keeping) = &self.keeping {
-            keeping.keep(receipt, now, &mut response, items).await;
-        }
+        self.keeping.keep(receipt, now, &mut response, items).await;
         text += &self.teller.emit(&format!("response.{status}"), json!({ "response": response }));
         self.ended = Some(text);
     }
@@ -95,6 +93,7 @@ impl events::Chunks for Chunks {
         let mut response = self.frame.clone();
         response["status"] = "failed".into();
         response["store"] = false.into();
+        response["conversation"] = Value::Null;
         response["output"] = shown(self.teller.items()).into();
         response["error"] = json!({ "code": code, "message": error["message"] });
         let number = self.teller.sequence();

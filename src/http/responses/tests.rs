@@ -129,7 +129,14 @@ fn what_is_wrong_is_named() {
     );
     check_refused(&json!({ "tool_choice": { "type": "file_search" } }), "tool_choice must be auto, none");
     check_refused(&json!({ "background": true }), "background may only be false");
-    check_refused(&json!({ "conversation": "conv_1" }), "conversation is not offered");
+    check_refused(&json!({ "conversation": "conv_1" }), "this key has no conversation of that id");
+    check_refused(&json!({ "conversation": 7 }), "conversation must be an id, or an object with it");
+    check_refused(&json!({ "conversation": { "id": "conv_1", "x": 1 } }), "conversation.x is not known");
+    check_refused(&json!({ "conversation": {} }), "conversation.id is missing");
+    check_refused(
+        &json!({ "conversation": "conv_1", "previous_response_id": "resp_1" }),
+        "a conversation has all that was said in it",
+    );
     check_refused(&json!({ "prompt": { "id": "p" } }), "prompt is not offered");
     check_refused(&json!({ "truncation": "auto" }), "truncation may only be disabled");
     check_refused(&json!({ "service_tier": "priority" }), "service_tier may only be");

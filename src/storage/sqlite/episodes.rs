@@ -71,8 +71,9 @@ impl SqliteEpisodes {
         since: Timestamp,
     ) -> Result<Option<EpisodeId>, sqlx::Error> {
         let query = sqlx::query(HAND_OUT).bind(account.as_str()).bind(link.0.to_vec()).bind(since.0);
-        let row = query.fetch_optional(&mut *self.database.writer().await?).await?;
-        row.map(|row| row.try_get::<&str, _>("episode")?.parse().map_err(decode)).transpose()
+        // To the end: what fails after the first row, as the commit may, is told only to who reads on.
+        let rows = query.fetch_all(&mut *self.database.writer().await?).await?;
+        rows.first().map(|row| row.try_get::<&str, _>("episode")?.parse().map_err(decode)).transpose()
     }
 
     async fn commit_step(&self, step: &Extension) -> Result<(), sqlx::Error> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use serde_json::Value;
+use stint::agent::conversations::{ConversationKeeper, Conversations, MemoryConversations};
 use stint::agent::stored::{self, MemoryResponses, ResponseKeeper, Responses};
 use stint::agent::{self, Episodes, MemoryEpisodes};
 use stint::backend::Backend;
@@ -117,6 +118,7 @@ pub(crate) struct Stored {
     /// How runs are held.
     pub(crate) agents: agent::Settings,
     pub(crate) responses: Arc<dyn Responses>,
+    pub(crate) conversations: Arc<dyn Conversations>,
     /// How responses are kept.
     pub(crate) kept: stored::Settings,
 }
@@ -126,14 +128,16 @@ impl Stored {
     pub(crate) fn alone(journal: Arc<dyn Journal>) -> Stored {
         let (episodes, responses) =
             (Arc::new(MemoryEpisodes::default()), Arc::new(MemoryResponses::default()));
+        let conversations = Arc::new(MemoryConversations::default());
         let (agents, kept) = (agent::Settings::default(), stored::Settings::default());
-        Stored { journal, bank: None, episodes, agents, responses, kept }
+        Stored { journal, bank: None, episodes, agents, responses, conversations, kept }
     }
 
     /// All in one database.
     pub(crate) fn of(database: &Database) -> Stored {
         let (bank, episodes, responses) = (database.bank(), database.episodes(), database.responses());
-        Stored { bank, episodes, responses, ..Stored::alone(database.journal()) }
+        let conversations = database.conversations();
+        Stored { bank, episodes, responses, conversations, ..Stored::alone(database.journal()) }
     }
 
     async fn ledger(&self, tasks: &Tasks, observer: Arc<Quiet>, terms: &[Terms]) -> Ledger {
@@ -301,8 +305,18 @@ impl World {
         adjust(&mut http);
         let refresh = Box::new(|| ());
         let (settings, shared, inside) = (http.clone(), metrics.clone(), gateway.clone());
+        let conversations = ConversationKeeper::open(&tasks, stored.conversations, stored.kept.clone());
         let responses = ResponseKeeper::open(&tasks, stored.responses, stored.kept);
-        let service = Service { settings, keys, gateway, idempotency, responses, metrics: shared, refresh };
+        let service = Service {
+            settings,
+            keys,
+            gateway,
+            idempotency,
+            responses,
+            conversations,
+            metrics: shared,
+            refresh,
+        };
         let bound = http::bind(listen).unwrap();
         let base = format!("http://{}", bound.address());
         let server = Server::new(http, metrics.clone(), tasks.clone());

@@ -1,0 +1,128 @@
+//! Conversations themselves: made, read, described, deleted.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Request};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+
+use crate::agent::conversations::StoredConversation;
+use crate::http::error::Problem;
+use crate::http::fields::Fields;
+use crate::http::responses::listing::shown;
+use crate::http::router::Service;
+use crate::http::{auth, body};
+use crate::units::{ConversationId, Timestamp};
+
+use super::{asked, forgetful, made, nothing_is_kept, taken, unknown};
+
+/// The most items that a conversation begins with.
+pub(super) const ITEMS_MAX: usize = 20;
+/// The most that may be noted of a conversation, and how long names and texts may be, in characters.
+const NOTES_MAX: usize = 16;
+const NAME_MAX: usize = 64;
+const NOTE_MAX: usize = 512;
+
+/// Makes a conversation.
+pub(in crate::http) async fn create(
+    State(service): State<Arc<Service>>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let tenant = auth::tenant(&service.keys, request.headers())?;
+    let mut fields = body::fields(request, &service.settings).await?;
+    let items = taken(&fields.list("items")?.unwrap_or_default(), ITEMS_MAX)?;
+    let notes = notes(&mut fields)?.unwrap_or_default();
+    fields.end()?;
+    if !service.conversations.settings().store {
+        return Err(nothing_is_kept());
+    }
+    let conversation = StoredConversation {
+        id: ConversationId::new(),
+        account: tenant.account.clone(),
+        at: service.gateway.now(),
+        metadata: Value::Object(notes).to_string().into(),
+        episode: None,
+    };
+    let change = service.conversations.create(&conversation, &items).await;
+    made(change.map_err(|error| forgetful(&error))?, unknown)?;
+    Ok(shown(&object(&conversation)))
+}
+
+/// A conversation, without its items.
+pub(in crate::http) async fn retrieve(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let asked = asked(&service, &headers, &id)?;
+    let found = service.conversations.find(&asked.tenant.account, asked.id, service.gateway.now()).await;
+    found.map_err(|error| forgetful(&error))?.map(|found| shown(&object(&found))).ok_or_else(unknown)
+}
+
+/// Puts other metadata in the place of what is there.
+pub(in crate::http) async fn describe(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let asked = asked(&service, request.headers(), &id)?;
+    let mut fields = body::fields(request, &service.settings).await?;
+    let notes = notes(&mut fields)?.ok_or_else(|| Problem::missing("metadata", "an object"))?;
+    fields.end()?;
+    let (metadata, now) = (Value::Object(notes).to_string(), service.gateway.now());
+    let described = service.conversations.describe(&asked.tenant.account, asked.id, &metadata, now).await;
+    described.map_err(|error| forgetful(&error))?.map(|found| shown(&object(&found))).ok_or_else(unknown)
+}
+
+/// Deletes it with its items for good. Responses that were made in it stay.
+pub(in crate::http) async fn delete(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let asked = asked(&service, &headers, &id)?;
+    let deleted = service.conversations.delete(&asked.tenant.account, asked.id).await;
+    match deleted.map_err(|error| forgetful(&error))? {
+        true => Ok(shown(
+            &json!({ "id": asked.id.to_string(), "object": "conversation.deleted", "deleted": true }),
+        )),
+        false => Err(unknown()),
+    }
+}
+
+/// A conversation as the API shows it.
+pub(super) fn object(conversation: &StoredConversation) -> Value {
+    let StoredConversation { id, at, metadata, episode, .. } = conversation;
+    let notes: Value = serde_json::from_str(metadata).unwrap_or_default();
+    let mut object = json!({
+        "id": id.to_string(), "object": "conversation", "created_at": Timestamp::as_seconds(*at), "metadata": notes,
+    });
+    if let Some(episode) = episode {
+        object["episode"] = episode.as_str().into();
+    }
+    object
+}
+
+/// What its caller notes of it: a few texts by name.
+fn notes(fields: &mut Fields) -> Result<Option<Map<String, Value>>, Problem> {
+    let Some(value) = fields.take("metadata") else { return Ok(None) };
+    let Value::Object(notes) = value else {
+        return Err(Problem::invalid(Some("metadata"), "must be an object"));
+    };
+    if notes.len() > NOTES_MAX {
+        return Err(Problem::invalid(Some("metadata"), format!("may have {NOTES_MAX} members")));
+    }
+    for (name, note) in &notes {
+        if name.chars().count() > NAME_MAX {
+            let why = format!("has a name of more than {NAME_MAX} characters");
+            return Err(Problem::invalid(Some("metadata"), why));
+        }
+        if note.as_str().is_none_or(|text| text.chars().count() > NOTE_MAX) {
+            let must = format!("must be a string of {NOTE_MAX} characters at most");
+            return Err(Problem::invalid(Some(&format!("metadata.{name}")), must));
+        }
+    }
+    Ok(Some(notes))
+}

@@ -1,0 +1,94 @@
+//! Lists of items, a page at a time.
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::http::error::Problem;
+
+/// How many items a page has where nobody says, and at most.
+const LIMIT_USUAL: usize = 20;
+const LIMIT_MAX: usize = 100;
+
+/// Which of the items are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) limit: usize,
+    pub(super) newest_first: bool,
+    /// Those behind the item of this id.
+    pub(super) after: Option<String>,
+}
+
+impl Wanted {
+    /// Reads `limit`, `order` and `after`.
+    ///
+    /// # Errors
+    /// 400 that names the parameter and the remedy.
+    pub(super) fn read(query: Option<&str>) -> Result<Wanted, Problem> {
+        let mut wanted = Wanted { limit: LIMIT_USUAL, newest_first: true, after: None };
+        for (name, value) in pairs(query) {
+            match (name.as_str(), value.as_str()) {
+                ("limit", number) => {
+                    let limit = number.parse().ok().filter(|limit| (1..=LIMIT_MAX).contains(limit));
+                    let must = format!("must be a whole number from 1 to {LIMIT_MAX}");
+                    wanted.limit = limit.ok_or_else(|| Problem::invalid(Some("limit"), must))?;
+                }
+                ("order", "asc") => wanted.newest_first = false,
+                ("order", "desc") => wanted.newest_first = true,
+                ("order", _) => return Err(Problem::invalid(Some("order"), "must be asc or desc")),
+                ("after", _) => wanted.after = Some(value),
+                // All that could be included is there.
+                ("include" | "include[]", _) => {}
+                _ => return Err(Problem::invalid(Some(&name), "is not known here; leave it out")),
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// The page of a list that is all here, in its order.
+    ///
+    /// # Errors
+    /// 400 where `after` names none of them.
+    pub(super) fn of(self, mut items: Vec<Value>) -> Result<Value, Problem> {
+        if self.newest_first {
+            items.reverse();
+        }
+        if let Some(after) = &self.after {
+            let at = items.iter().position(|item| item["id"] == **after).ok_or_else(no_such)?;
+            items.drain(..=at);
+        }
+        Ok(self.page(items))
+    }
+
+    /// The page that begins with these, of which the last may be one more than it has.
+    pub(super) fn page(&self, mut items: Vec<Value>) -> Value {
+        let has_more = items.len() > self.limit;
+        items.truncate(self.limit);
+        list(items, has_more)
+    }
+}
+
+/// A page as an object.
+pub(super) fn list(items: Vec<Value>, has_more: bool) -> Value {
+    let id = |item: Option<&Value>| item.map(|item| item["id"].clone());
+    json!({
+        "object": "list", "first_id": id(items.first()), "last_id": id(items.last()), "has_more": has_more,
+        "data": items,
+    })
+}
+
+/// `after` is nowhere in the list.
+pub(super) fn no_such() -> Problem {
+    Problem::invalid(Some("after"), "names no item of this list")
+}
+
+/// The parameters of a query.
+pub(super) fn pairs(query: Option<&str>) -> impl Iterator<Item = (String, String)> {
+    let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    pairs.map(|(name, value)| (name.into_owned(), value.into_owned()))
+}
+
+/// An object as an answer.
+pub(super) fn shown(value: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}
