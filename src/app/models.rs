@@ -97,7 +97,7 @@ pub(super) fn serve(
     metrics: &Arc<Metrics>,
     work: &Tasks,
 ) -> Result<Served, BuildError> {
-    let (connections, poller) = (before.connections.clone(), poller(settings, before)?);
+    let (connections, poller) = (before.connections.renewed(), poller(settings, before)?);
     let started = before.started.clone();
     let mut served = Served { made: BTreeMap::new(), connections, poller, started };
     for backend in &settings.backends {
