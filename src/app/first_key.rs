@@ -9,18 +9,25 @@ use crate::units::AccountId;
 
 /// Finds the key in its file, or makes one and writes it there, readable by its user alone.
 pub(super) fn tenant(path: &Path) -> io::Result<Tenant> {
-    let key = match std::fs::read_to_string(path) {
-        Ok(key) => key.trim().to_owned(),
-        Err(error) if error.kind() == ErrorKind::NotFound => make(path)?,
-        Err(error) => return Err(named(path, &error)),
-    };
-    if key.is_empty() {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => of(path, &make(path)?),
+        read => of(path, &read.map_err(|error| named(path, &error))?),
+    }
+}
+
+/// Finds the key in the file that had it before. Where the file is gone, callers still have its key: it is not replaced.
+pub(super) fn again(path: &Path) -> io::Result<Tenant> {
+    of(path, &std::fs::read_to_string(path).map_err(|error| named(path, &error))?)
+}
+
+fn of(path: &Path, key: &str) -> io::Result<Tenant> {
+    if key.trim().is_empty() {
         return Err(io::Error::new(
             ErrorKind::InvalidData,
-            format!("{} is empty: remove it", path.display()),
+            format!("{} is empty: remove it and restart, and another key is made", path.display()),
         ));
     }
-    Ok(Tenant::new(AccountId::new(Tenant::FIRST), hash_key(&key)))
+    Ok(Tenant::new(AccountId::new(Tenant::FIRST), hash_key(key.trim())))
 }
 
 fn make(path: &Path) -> io::Result<String> {
@@ -28,8 +35,13 @@ fn make(path: &Path) -> io::Result<String> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|error| named(path, &error))?;
     }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(key.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| named(path, &error))?;
+    let opened = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let mut file = opened.map_err(|error| named(path, &error))?;
+    file.write_all(key.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
+        // On a full disk: what is there of it is no key, and nobody has it.
+        let _ = std::fs::remove_file(path);
+        named(path, &error)
+    })?;
     tracing::info!(file = %path.display(), "made a first key; callers send it as their API key");
     Ok(key)
 }

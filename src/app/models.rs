@@ -15,6 +15,7 @@ use crate::backend::remote::openai::OpenAi;
 use crate::backend::remote::responses::Responses;
 use crate::backend::remote::vllm::Vllm;
 use crate::backend::remote::{Connections, SettingsError};
+use crate::catalog::Model;
 use crate::config::{self, Deployment, Settings, Source};
 use crate::engine::{self, EngineError, GgufError};
 use crate::metrics::Metrics;
@@ -97,7 +98,7 @@ pub(super) fn serve(
     metrics: &Arc<Metrics>,
     work: &Tasks,
 ) -> Result<Served, BuildError> {
-    let (connections, poller) = (before.connections.clone(), poller(settings, before)?);
+    let (connections, poller) = (before.connections.renewed(), poller(settings, before)?);
     let started = before.started.clone();
     let mut served = Served { made: BTreeMap::new(), connections, poller, started };
     for backend in &settings.backends {
@@ -263,16 +264,22 @@ fn host(url: &str) -> Option<String> {
     Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
 }
 
-/// The backend of one model alone, at its first deployment.
+/// The backend of one model alone, at its first deployment; and the model, as far as its engine has what is said of it.
 pub(super) fn only(
     engine: &engine::Settings,
-    model: &config::Served,
-) -> Result<Arc<dyn Backend>, ModelError> {
-    let source = match model.deployments.first() {
-        Some(deployment) => model.source.reached(deployment),
-        None => model.source.clone(),
+    served: &config::Served,
+    model: &Arc<Model>,
+) -> Result<(Arc<dyn Backend>, Arc<Model>), ModelError> {
+    let source = match served.deployments.first() {
+        Some(deployment) => served.source.reached(deployment),
+        None => served.source.clone(),
     };
-    one(engine, &model.name, &source, &mut None, &Connections::default())
+    let (mut local, mut model) = (None, model.clone());
+    let backend = one(engine, &served.name, &source, &mut local, &Connections::default())?;
+    if let Some(local) = local {
+        fitting::fit(Arc::make_mut(&mut model), served.context, local.measure);
+    }
+    Ok((backend, model))
 }
 
 /// A local model runs in the engine that is given; where none is, in a new one, which is given back.

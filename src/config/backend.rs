@@ -265,6 +265,7 @@ fn base(section: &Section<'_>, kind: Kind) -> Base {
 fn check_gguf(section: &Section<'_>, file: Option<&Path>) {
     let Some(file) = file.filter(|_| section.document().secrets == Secrets::Needed) else { return };
     let mut head = Vec::new();
+    section.document().files.count_in(file);
     let read = File::open(file).and_then(|opened| opened.take(GGUF.len() as u64).read_to_end(&mut head));
     let what = match read {
         Err(error) => format!("{} cannot be read: {error}", file.display()),

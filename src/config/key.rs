@@ -51,7 +51,10 @@ pub(super) fn keys(root: &Section<'_>) -> (Option<PathBuf>, bool) {
     let keys = root.section("keys");
     let from_env = keys.document().variable("STINT_FIRST_KEY", |text| Ok(PathBuf::from(text)));
     let from_file = keys.path("generate");
-    (from_env.or(from_file), keys.or("required", false))
+    let first_key = from_env.or(from_file);
+    // Its key is read, or made, once the rest is found to be right.
+    first_key.iter().for_each(|file| keys.document().files.count_in(file));
+    (first_key, keys.or("required", false))
 }
 
 /// Without keys only this machine may call: on any other address everyone could spend the operator's money.

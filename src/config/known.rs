@@ -33,14 +33,14 @@ pub(super) fn files(root: &Section<'_>) -> (Vec<File>, Option<PathBuf>) {
     let learned = section.path("learned");
     let learned = learned.or_else(|| storage::folder(&section).map(|folder| folder.join("models.toml")));
     // Nothing need have been learned yet.
-    let there = learned.as_ref().filter(|path| path.exists());
+    let there = learned.as_ref().filter(|path| section.document().files.is_there(path));
     let there = there.and_then(|path| File::read(&section, "learned", path));
     (std::iter::once(stated.unwrap_or_else(shipped)).chain(there).collect(), learned)
 }
 
 impl File {
     fn read(section: &Section<'_>, key: &str, path: &Path) -> Option<File> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = section.document().files.read(path).map_err(|error| {
             section.wrong(key, Wrong::new(format!("cannot be read: {error}"), "name a readable file"));
         });
         text.ok().map(|text| File { source: path.display().to_string(), text })

@@ -20,6 +20,8 @@ const KEEP: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs
 const STORIES_MAX: (u32, u32) = (1_000, 10_000_000);
 /// How often what was learned may be saved.
 const SAVE_EVERY: (Duration, Duration) = (Duration::from_secs(1), HOUR);
+/// What one account's words may weigh.
+const FEEDBACK_MAX: (u32, u32) = (1, 1_000_000);
 /// The size of one file of the log.
 const LOG_MAX: (Bytes, Bytes) = (Bytes(64 << 10), Bytes(1 << 30));
 const LOG_MAX_USUAL: Bytes = Bytes(32 << 20);
@@ -40,6 +42,9 @@ pub(super) fn learn(root: &Section<'_>, storage: &storage::Settings) -> LearnSet
             .within("stories_max", STORIES_MAX.0..=STORIES_MAX.1)
             .unwrap_or(usual.stories_max),
         save_every: section.within("save_every", SAVE_EVERY.0..=SAVE_EVERY.1).unwrap_or(usual.save_every),
+        feedback_max: section
+            .within("feedback_max", FEEDBACK_MAX.0..=FEEDBACK_MAX.1)
+            .unwrap_or(usual.feedback_max),
         asked_again: section.within("asked_again", Duration::ZERO..=HOUR).unwrap_or(usual.asked_again),
     }
 }

@@ -15,6 +15,7 @@ mod dialect;
 mod efforts;
 mod embedded;
 mod engine;
+mod files;
 mod idempotency;
 mod idle;
 mod key;
@@ -38,6 +39,7 @@ mod tariff;
 mod value;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use reqwest::Url;
 
@@ -46,9 +48,10 @@ use crate::catalog::Catalog;
 use crate::tenant::{Declared, Tenant, Terms};
 use crate::{gateway, http};
 
+use files::Files;
 use known::Known;
 use mistake::Wrong;
-use reader::{Document, Secrets, Section};
+use reader::{Document, Place, Secrets, Section};
 
 pub use backend::{Backend, Manner, Served, Source};
 pub use deployment::Deployment;
@@ -99,6 +102,8 @@ pub struct Settings {
     pub first_key: Option<PathBuf>,
     /// The log.
     pub log: Log,
+    /// True where there is a file, and anything in it.
+    pub is_written: bool,
     /// What is right and hardly meant, each with its remedy.
     pub warnings: Vec<Mistake>,
 }
@@ -107,43 +112,56 @@ pub struct Settings {
 ///
 /// `env` looks up environment variables; a running server passes [`environment`].
 pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
-    load_with(file, env, Secrets::Needed, source::read)
+    load_with(file, env, Secrets::Needed, &Files::default())
 }
 
-/// The same while a server runs: the file may be in the middle of being written, and half of one may be valid. It is read
-/// until it stands still; blocks for a few moments.
+/// How long files that are read while a server runs may go on changing.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The same while a server runs: any of the files may be in the middle of being written, and half of one may be valid. All
+/// are read until they stand still, for a few seconds at most; blocks for so long.
 pub fn load_again(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
-    load_with(file, env, Secrets::Needed, source::read_at_rest)
+    let began = Instant::now();
+    loop {
+        let files = Files::default();
+        let loaded = load_with(file, env, Secrets::Needed, &files);
+        match files.rest() {
+            Ok(()) => return loaded,
+            Err(restless) if began.elapsed() >= PATIENCE => return Err(source::restless(&restless)),
+            Err(_) => {}
+        }
+    }
 }
 
 /// The same for those who serve nobody and call no upstream: the secrets for that, the admin API's token and upstreams'
 /// keys, need not be there, and what needs them is left out.
 pub fn load_locally(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Settings, Mistakes> {
-    load_with(file, env, Secrets::IfThere, source::read)
+    load_with(file, env, Secrets::IfThere, &Files::default())
 }
 
 fn load_with(
     file: Option<&Path>,
     env: &dyn Fn(&str) -> Option<String>,
     secrets: Secrets,
-    read_text: impl Fn(Option<&Path>) -> Result<source::Text, Mistakes>,
+    files: &Files,
 ) -> Result<Settings, Mistakes> {
     let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
-    let (text, source) = read_text(named.as_deref())?;
+    let (text, source) = source::read(named.as_deref(), files)?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    let document = Document::new(&text, folder, env, secrets);
+    let place = Place { folder, env, secrets, files };
+    let document = Document::new(&text, place);
     let (settings, mistaken) = match source::parse(&document) {
         None => (None, None),
         Some(table) => {
             let root = document.root(&table);
             let (files, learned) = known::files(&root);
             let documents: Vec<Document<'_>> =
-                files.iter().map(|file| Document::new(&file.text, folder, env, secrets)).collect();
+                files.iter().map(|file| Document::new(&file.text, place)).collect();
             let settings = {
                 let parsed = |document| Some((document, source::parse(document)?));
                 let trees: Vec<_> = documents.iter().filter_map(parsed).collect();
                 let known: Vec<_> = trees.iter().map(|(document, table)| document.root(table)).collect();
-                Settings { learned, ..read(&root, &Known::of(&known)) }
+                Settings { learned, is_written: !table.is_empty(), ..read(&root, &Known::of(&known)) }
             };
             (Some(settings), known::mistaken(&files, documents))
         }
@@ -157,7 +175,9 @@ fn load_with(
 /// Keys and accounts alone, from a text in the form of the configuration: what an import takes. Models and routes that
 /// they name must be in the catalog.
 pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<Declared, Mistakes> {
-    let document = Document::new(text, Path::new(""), &|_| None, Secrets::Needed);
+    let files = Files::default();
+    let place = Place { folder: Path::new(""), env: &|_| None, secrets: Secrets::Needed, files: &files };
+    let document = Document::new(text, place);
     let declared = source::parse(&document).map(|table| {
         let root = document.root(&table);
         let mut accounts = account::Accounts::read(&root, catalog);
@@ -226,6 +246,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         admin,
         first_key,
         log: server::log(root),
+        is_written: false,
         warnings: Vec::new(),
     }
 }

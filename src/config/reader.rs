@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::files::Files;
 use super::mistake::{Mistake, Wrong};
 use super::value::{Bounded, FromValue};
 use crate::units::nearest;
@@ -23,12 +24,27 @@ pub(super) struct Document<'d> {
     pub(super) env: &'d dyn Fn(&str) -> Option<String>,
     /// Whether secrets must be there that are needed to serve and to call upstreams.
     pub(super) secrets: Secrets,
+    /// Every file that it names and that was read.
+    pub(super) files: &'d Files,
     /// Found so far.
     pub(super) mistakes: RefCell<Vec<Mistake>>,
     /// What is no mistake, and hardly meant.
     pub(super) warnings: RefCell<Vec<Mistake>>,
     /// Where the lines end, once one was asked for: every section asks.
     pub(super) ends: OnceCell<Vec<usize>>,
+}
+
+/// Where a document is read.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'d> {
+    /// What relative paths start from.
+    pub(super) folder: &'d Path,
+    /// The environment.
+    pub(super) env: &'d dyn Fn(&str) -> Option<String>,
+    /// Whether secrets must be there.
+    pub(super) secrets: Secrets,
+    /// Where is noted what is read.
+    pub(super) files: &'d Files,
 }
 
 /// Whether secrets must be there that the file names.
@@ -51,17 +67,14 @@ pub(super) struct Section<'d> {
 
 impl<'d> Document<'d> {
     /// A document of which nothing was read yet.
-    pub(super) fn new(
-        text: &'d str,
-        folder: &'d Path,
-        env: &'d dyn Fn(&str) -> Option<String>,
-        secrets: Secrets,
-    ) -> Document<'d> {
+    pub(super) fn new(text: &'d str, place: Place<'d>) -> Document<'d> {
+        let Place { folder, env, secrets, files } = place;
         Document {
             text,
             folder,
             env,
             secrets,
+            files,
             mistakes: RefCell::default(),
             warnings: RefCell::default(),
             ends: OnceCell::new(),

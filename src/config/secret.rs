@@ -82,7 +82,7 @@ fn from_file(section: &Section<'_>, places: &Places, file: &Path) -> Option<Stri
             section.wrong(places.file, Wrong::new(what, "put the secret alone into that file"));
         }
     };
-    match std::fs::read_to_string(file) {
+    match section.document().files.read(file) {
         Ok(text) if text.trim().is_empty() => wrong(format!("{} is empty", file.display())),
         Ok(text) => return Some(text.trim().to_owned()),
         Err(error) => wrong(format!("{} cannot be read: {error}", file.display())),

@@ -218,10 +218,13 @@ impl Account {
         told.unwrap_or_default() + Tokens(part.thought_untold)
     }
 
-    /// How much shorter the running part's prompt was than was set aside for it.
+    /// How much shorter the running part's prompt was than was set aside for it, at least: some leave out of their count what
+    /// they had cached, and nobody can tell who does.
     pub(super) fn prompt_spare(&self) -> Tokens {
-        let told = self.running.as_ref().and_then(Running::prompt_told);
-        told.map_or(Tokens::ZERO, |told| self.prompt.saturating_sub(told))
+        let usage =
+            self.running.as_ref().and_then(|part| part.usage).filter(|usage| usage.prompt > Tokens::ZERO);
+        let most = |usage: Usage| usage.prompt + usage.cache_read + usage.cache_write;
+        usage.map_or(Tokens::ZERO, |usage| self.prompt.saturating_sub(most(usage)))
     }
 
     /// What the backend said of the prompt of the first part, once that is over.

@@ -43,7 +43,7 @@ pub(super) fn add(sums: &mut [f64], row: &Row, surprise: f64, precision: f64) {
     }
 }
 
-/// Changes an outcome that is in the sums by so much.
+/// Changes an outcome that is in the sums by so much; `precision` is what is left of the one that it was added with.
 pub(super) fn amend(sums: &mut [f64], row: &Row, change: f64, precision: f64) {
     let (_, vector) = sums.split_at_mut(COUNT * (COUNT + 1) / 2);
     for (sum, x) in vector.iter_mut().zip(row) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::catalog::{Demand, ModelDemand, TaskClass};
 use crate::units::Chance;
 
-use super::model::{self, Believed};
+use super::model::{self, Believed, Mark};
 use super::state::{ModelState, State, StateError};
 use super::{Context, Lesson, Settings};
 
@@ -53,6 +53,10 @@ impl Book {
 
     /// Takes in one outcome.
     pub fn observe(&mut self, lesson: &Lesson) {
+        self.take_in(lesson);
+    }
+
+    fn take_in(&mut self, lesson: &Lesson) -> Option<Mark> {
         let name = &lesson.model;
         if !self.own.models.contains_key(name) {
             let weight =
@@ -60,23 +64,32 @@ impl Book {
             self.own.models.insert(name.clone(), ModelState::new(weight));
             self.believe(name);
         }
-        let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.believed.get(name)) else {
-            return;
-        };
-        state.observe(lesson, believed, &self.settings);
+        let (state, believed) = (self.own.models.get_mut(name)?, self.believed.get(name)?);
+        let mark = state.observe(lesson, believed, &self.settings);
         self.learned(name);
+        mark
     }
 
-    /// Takes in what is said of an answer whose own outcome was taken in before, or, with what the same source said of it
-    /// `before`, puts the one in place of the other. A lesson without a word on success changes nothing.
-    pub fn judge(&mut self, lesson: &Lesson, before: Option<Chance>) {
+    /// Takes in what is said of an answer whose own outcome was taken in before; the mark by which it can be taken back
+    /// comes back. A lesson without a word on success changes nothing.
+    pub fn judge(&mut self, lesson: &Lesson) -> Option<Mark> {
+        let name = &lesson.model;
+        let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.believed.get(name)) else {
+            // Another replica had the outcome, or it was long ago.
+            return self.take_in(lesson);
+        };
+        let mark = state.judged_later(lesson, believed, &self.settings);
+        self.learned(name);
+        mark
+    }
+
+    /// Puts what is said of an answer in place of what the same source said of it `before`, with the mark of that, where it
+    /// is known. A lesson without a word on success changes nothing.
+    pub fn amend(&mut self, lesson: &Lesson, before: Chance, mark: Option<Mark>) {
         let name = &lesson.model;
         if let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.believed.get(name)) {
-            state.judged_later(lesson, before, believed, &self.settings);
+            state.amend(lesson, before, mark, believed, &self.settings);
             self.learned(name);
-        } else if before.is_none() {
-            // Another replica had the outcome, or it was long ago.
-            self.observe(lesson);
         }
     }
 

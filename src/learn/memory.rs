@@ -37,6 +37,12 @@ impl Memory {
         self.own += weight;
     }
 
+    /// What is left of a sum that was added at that moment of the clock. Where the clock is behind, it was never added here.
+    pub(super) fn left(&self, since: f64, forget: f64) -> f64 {
+        let past = self.now() - since;
+        if past < 0.0 { 0.0 } else { forget.powf(past) }
+    }
+
     /// Only a share is left. It is no tick: what others have seen since does not fade by it.
     pub(super) fn doubt(&mut self, share: f64) {
         self.fade(share);

@@ -30,6 +30,7 @@ pub use aim::Aim;
 pub use book::Book;
 pub use context::Context;
 pub use lesson::Lesson;
+pub use model::Mark;
 pub use pace::{Course, Pace, PaceSettings};
 pub use settings::Settings;
 pub use state::{ModelState, State, StateError};

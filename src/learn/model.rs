@@ -4,7 +4,7 @@ use crate::catalog::{Ended, ModelDemand, TaskClass};
 use crate::units::{Chance, Tokens};
 
 use super::belief::{self, Belief};
-use super::context::{CLASSES, place};
+use super::context::{CLASSES, Row, place};
 use super::lengths::{self, Lengths};
 use super::state::ModelState;
 use super::{Context, Lesson, Settings};
@@ -16,6 +16,29 @@ pub(super) const BEND_SUMS: usize = 2 * CLASSES;
 const BEND_VARIANCE: f64 = 0.25;
 /// However unsure of itself a prior is, it counts for so many outcomes.
 const PRIOR_WEIGHT_MIN: f64 = 1.0;
+
+/// How and when a judgement went into the sums, for who takes it back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mark {
+    /// The clock of what was judged, just after.
+    at: f64,
+    /// The last alarm that was heeded by then.
+    alarms: u32,
+    /// How much of its thought the answer was taken to have had.
+    share: f64,
+    /// How fast its prediction changes with ln bend; zero where the thought was not cut.
+    slope: f64,
+}
+
+impl Mark {
+    /// For a judgement of which nobody knows when it came: as if it were the first of all, so that no more is taken back
+    /// than can be left of it.
+    fn oldest(lesson: &Lesson, believed: &Believed) -> Mark {
+        let mut demand = lesson.predicted.clone();
+        believed.adjust(&lesson.context, lesson.class, &mut demand);
+        Mark { at: 0.0, alarms: 0, share: share(lesson, &demand), slope: 0.0 }
+    }
+}
 
 /// What is believed about one model: what `adjust` reads.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,63 +100,79 @@ pub(super) fn prior_weight(
 }
 
 impl ModelState {
-    /// Takes in an outcome, given what was believed before it.
-    pub(super) fn observe(&mut self, lesson: &Lesson, believed: &Believed, settings: &Settings) {
+    /// Takes in an outcome, given what was believed before it; what became of its judgement comes back.
+    pub(super) fn observe(
+        &mut self,
+        lesson: &Lesson,
+        believed: &Believed,
+        settings: &Settings,
+    ) -> Option<Mark> {
         let mut demand = lesson.predicted.clone();
         believed.adjust(&lesson.context, lesson.class, &mut demand);
         self.seen.tick(1.0, settings.forget());
         lengths::add(&mut self.seen.sums, lesson, &demand);
-        if let Some(success) = lesson.success.filter(|_| lesson.weight > 0.0) {
-            self.judge(lesson, success.get(), &demand, believed, settings);
-        }
+        self.judge(lesson, &demand, believed, settings)
     }
 
-    /// Takes in a judgement that came later than its outcome, or a change of one.
+    /// Takes in a judgement that came later than its outcome.
     pub(super) fn judged_later(
         &mut self,
         lesson: &Lesson,
-        before: Option<Chance>,
+        believed: &Believed,
+        settings: &Settings,
+    ) -> Option<Mark> {
+        let mut demand = lesson.predicted.clone();
+        believed.adjust(&lesson.context, lesson.class, &mut demand);
+        self.judge(lesson, &demand, believed, settings)
+    }
+
+    /// Puts the judgement of a lesson in place of what was said `before`, as if it had been that from the start: by what is
+    /// left of the first one, and never by more. After an alarm that is taken for nothing.
+    pub(super) fn amend(
+        &mut self,
+        lesson: &Lesson,
+        before: Chance,
+        mark: Option<Mark>,
         believed: &Believed,
         settings: &Settings,
     ) {
         let Some(success) = lesson.success.filter(|_| lesson.weight > 0.0) else { return };
-        let mut demand = lesson.predicted.clone();
-        believed.adjust(&lesson.context, lesson.class, &mut demand);
-        let Some(before) = before else {
-            return self.judge(lesson, success.get(), &demand, believed, settings);
-        };
-        // How far the first one has faded since is not known; the change counts in full.
-        let share = share(lesson, &demand);
-        let row = lesson.context.row(lesson.class, &lesson.predicted, share);
-        let (blind, done) = (lesson.predicted.blind.get(), lesson.predicted.done.get());
-        let precision = lesson.weight / belief::variance(blind + (done - blind) * share);
-        let sums = &mut self.judged.sums[..belief::SUMS];
-        belief::amend(sums, &row, success.get() - before.get(), precision);
+        let mark = mark.unwrap_or_else(|| Mark::oldest(lesson, believed));
+        if mark.alarms != self.alarms {
+            return;
+        }
+        let (row, prior) = row(lesson, mark.share);
+        let left = self.judged.left(mark.at, settings.forget());
+        let precision = left * lesson.weight / belief::variance(prior);
+        let change = success.get() - before.get();
+        let (sums, bends) = self.judged.sums.split_at_mut(belief::SUMS);
+        belief::amend(sums, &row, change, precision);
+        bends[2 * place(lesson.class) + 1] += precision * mark.slope * change;
     }
 
     fn judge(
         &mut self,
         lesson: &Lesson,
-        success: f64,
         demand: &ModelDemand,
         believed: &Believed,
         settings: &Settings,
-    ) {
-        let predicted = &lesson.predicted;
-        let (blind, done) = (predicted.blind.get(), predicted.done.get());
+    ) -> Option<Mark> {
+        let success = lesson.success.filter(|_| lesson.weight > 0.0)?.get();
         let share = share(lesson, demand);
-        let prior = blind + (done - blind) * share;
-        let row = lesson.context.row(lesson.class, predicted, share);
+        let (row, prior) = row(lesson, share);
         let expected = prior + believed.success.correction(&row);
         let precision = lesson.weight / belief::variance(prior);
         self.judged.tick(lesson.weight, settings.forget());
         let (sums, bends) = self.judged.sums.split_at_mut(belief::SUMS);
         belief::add(sums, &row, success - prior, precision);
+        let mut slope = 0.0;
         if lesson.ended == Ended::Cut {
             let at = 2 * place(lesson.class);
-            add_bend(&mut bends[at..at + 2], lesson, success, demand, precision);
+            slope = add_bend(&mut bends[at..at + 2], lesson, success, demand, precision);
         }
-        self.sound(expected, success, lesson.weight, settings);
+        let mark = Mark { at: self.judged.now(), alarms: self.alarms, share, slope };
+        self.sound(expected, success, lesson.alarm.min(lesson.weight), settings);
+        Some(mark)
     }
 
     /// Page's test of both directions: when outcomes have long been worse or better than was believed, the model is
@@ -161,6 +200,13 @@ impl ModelState {
     }
 }
 
+/// The features of an outcome with that share of its thought, and what the prior predicted of it.
+fn row(lesson: &Lesson, share: f64) -> (Row, f64) {
+    let predicted = &lesson.predicted;
+    let (blind, done) = (predicted.blind.get(), predicted.done.get());
+    (lesson.context.row(lesson.class, predicted, share), blind + (done - blind) * share)
+}
+
 /// How much of its thought an answer had, as the success of an answer counts it.
 fn share(lesson: &Lesson, demand: &ModelDemand) -> f64 {
     match lesson.ended {
@@ -176,7 +222,8 @@ fn whole(lesson: &Lesson, demand: &ModelDemand) -> f64 {
     (length / demand.thinking.mean_beyond(length).max(1.0)).clamp(0.0, 1.0)
 }
 
-fn add_bend(sums: &mut [f64], lesson: &Lesson, success: f64, demand: &ModelDemand, precision: f64) {
+/// Says by which slope it went in.
+fn add_bend(sums: &mut [f64], lesson: &Lesson, success: f64, demand: &ModelDemand, precision: f64) -> f64 {
     let whole = whole(lesson, demand).clamp(1e-6, 1.0);
     let predicted = lesson.predicted.bend;
     let (blind, gap) = (demand.blind.get(), demand.done.get() - demand.blind.get());
@@ -184,4 +231,5 @@ fn add_bend(sums: &mut [f64], lesson: &Lesson, success: f64, demand: &ModelDeman
     let surprise = success - blind - gap * whole.powf(predicted);
     sums[0] += precision * slope * slope;
     sums[1] += precision * slope * surprise;
+    slope
 }

@@ -4,11 +4,17 @@
 //! a caller's unknown name is counted as `other`.
 
 mod agents;
+mod backends;
 mod begin;
 mod buckets;
 mod config;
+mod learned;
+mod ledger;
 mod maker;
-mod series;
+mod money;
+mod requests;
+mod rollout;
+mod thinking;
 mod tools;
 mod votes;
 
@@ -17,8 +23,14 @@ use prometheus::{Encoder, Registry, TextEncoder};
 use maker::Maker;
 
 pub use agents::Agents;
+pub use backends::Backends;
 pub use config::Config;
-pub use series::{Backends, Learned, LedgerSeries, Money, Requests, Rollout, Thinking};
+pub use learned::Learned;
+pub use ledger::LedgerSeries;
+pub use money::Money;
+pub use requests::Requests;
+pub use rollout::Rollout;
+pub use thinking::Thinking;
 pub use tools::{ToolCalls, ToolDecision};
 pub use votes::Votes;
 

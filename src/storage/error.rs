@@ -36,7 +36,9 @@ pub enum StorageError {
         version: i64,
     },
     /// Its folder or files cannot be made.
-    #[error("cannot create {path}: check that its folder exists and may be written to")]
+    #[error(
+        "cannot create {path}: check that its folder exists and may be written to, and that the disk has room"
+    )]
     Create {
         /// The file or folder.
         path: PathBuf,
@@ -55,7 +57,9 @@ pub enum StorageError {
     #[error("{0} was written by an older stint: start this one once, which brings its tables up to date")]
     Older(PathBuf),
     /// It is there and cannot be opened.
-    #[error("cannot open {path} as a database: check that it is one of stint's and may be written to")]
+    #[error(
+        "cannot open {path} as a database: check that it is one of stint's and may be written to, and that the disk has room"
+    )]
     Open {
         /// The database.
         path: PathBuf,

@@ -30,6 +30,19 @@ fn the_embedded_model_holds_its_budgets_and_everything_is_known_of_it() {
 }
 
 #[test]
+fn a_local_model_is_probed_within_what_its_engine_has() {
+    let reasoner = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(REASONER);
+    let local = format!(
+        "[engine]\nembedded = false\ncontext = 128\n[catalog]\nlearned = \"learned.toml\"\n[[backend]]\nkind = \"local\"\n\
+         file = \"{}\"\n[[backend.model]]\nname = \"own\"\ncontext = 32768\nthinking_max = 8192\n",
+        reasoner.display()
+    );
+    let table = printed(Folder::new(&local).stint("probe").args(["own", "--dry-run"]), "");
+    assert!(verdict(&table, "inline", "24").ends_with("holds"), "{table}");
+    assert!(!table.contains("refused") && !table.contains("failed"), "{table}");
+}
+
+#[test]
 fn what_a_real_server_does_is_found_out_and_holds_from_then_on() {
     let server = LlamaServer::start(REASONER, &[]);
     let backend = format!("[[backend]]\nkind = \"llamacpp\"\nbase_url = \"{}\"\n", server.base);

@@ -1,7 +1,10 @@
 //! Another configuration while the server runs, as an operator puts it in force: with a signal, or by the admin API.
 
 use std::convert::Infallible;
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -327,6 +330,127 @@ async fn the_admin_api_says_what_is_other_or_all_that_is_wrong() {
     let changed = managed.ask(TOKEN, "POST", "/admin/reload", None).await.good()["changed"].clone();
     assert_eq!(changed, json!(["model \"o\" is gone", "route \"fast\" is gone", "[admin] is other"]));
     assert_eq!(managed.ask(TOKEN, "POST", "/admin/reload", None).await.status, 401);
+}
+
+/// Writes a file in its place as editors and simple syncs do, with a pause in the middle; `begun` is called there.
+fn write_in_place(file: &Path, text: &str, pause: Duration, begun: impl FnOnce()) {
+    let (half, rest) = text.split_at(text.len() / 2);
+    let mut open = File::create(file).unwrap();
+    open.write_all(half.as_bytes()).unwrap();
+    begun();
+    std::thread::sleep(pause);
+    open.write_all(rest.as_bytes()).unwrap();
+}
+
+/// What its upstream is, a catalogue that prices it and a secret, each in a file that is half a valid one where it is cut.
+struct Cut {
+    upstream: Upstream,
+    folder: Folder,
+}
+
+impl Cut {
+    const PAUSE: Duration = Duration::from_millis(700);
+
+    fn new() -> Cut {
+        let cut = Cut { upstream: Upstream::start(), folder: Folder::new("") };
+        cut.folder.write(&cut.toml(90));
+        cut.write("own.toml", &Cut::catalogue(1));
+        cut.write("upstream.key", "sk-old-old");
+        cut
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    /// What is cut is a comment and what comes after it.
+    fn toml(&self, seconds: u64) -> String {
+        let base = &self.upstream.base;
+        let first = format!(
+            "[engine]\nembedded = false\n[catalog]\nfile = \"own.toml\"\n[[backend]]\nbase_url = \"{base}\"\n\
+             api_key_file = \"upstream.key\"\nmodels = [\"m\"]\n"
+        );
+        let last = format!("[gateway]\ntime_max = \"{seconds}s\"\n");
+        format!("{first}#{}\n{last}", "-".repeat(first.len()))
+    }
+
+    fn catalogue(price: u64) -> String {
+        let first = "version = \"2026-11-22\"\n".to_owned();
+        let last =
+            format!("[[model]]\nmatch = [\"m\"]\nprice_input = \"{price}\"\nprice_output = \"{price}\"\n");
+        format!("{first}#{}\n{last}", "-".repeat(last.len()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_being_written_is_never_taken_by_half() {
+    let cut = Cut::new();
+    let process = cut.folder.serve();
+    let usual = asked(&process, "").await;
+    let files = [
+        ("stint.toml", cut.toml(80)),
+        ("own.toml", Cut::catalogue(3)),
+        ("upstream.key", "sk-new-new".to_owned()),
+    ];
+    for (number, (name, text)) in files.iter().enumerate() {
+        let file = cut.folder.path().join(name);
+        write_in_place(&file, text, Cut::PAUSE, || process.signal("HUP"));
+        within("taken", || process.lines(TAKEN).len() == number + 1).await;
+    }
+    let taken = process.lines(TAKEN);
+    assert!(taken[0].contains("[gateway] is other") && !taken[0].contains("model"), "{taken:?}");
+    assert!(taken[1].contains("model \"m\" is other"), "{taken:?}");
+    assert_eq!(asked(&process, "").await, 3 * usual);
+    assert_eq!(*cut.upstream.keys.lock().unwrap(), ["Bearer sk-old-old", "Bearer sk-new-new"]);
+    assert!(process.lines(REFUSED).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_does_not_stand_still_is_refused_by_its_name() {
+    let cut = Cut::new();
+    let process = cut.folder.serve();
+    process.signal("HUP");
+    let file = cut.folder.path().join("upstream.key");
+    let mut refused = Vec::new();
+    for number in 0..100 {
+        std::fs::write(&file, format!("sk-{number}")).unwrap();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        refused = process.lines("is being written");
+        if !refused.is_empty() {
+            break;
+        }
+    }
+    assert!(refused.iter().any(|line| line.contains("upstream.key")), "{refused:?}");
+    assert_eq!(state(&process).await, "0");
+    asked(&process, "").await;
+    assert_eq!(*cut.upstream.keys.lock().unwrap(), ["Bearer sk-old-old"]);
+}
+
+/// As Kubernetes puts another version of a configuration map in place: one link is renamed, and all files are others.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_behind_a_link_that_is_swapped_are_taken_together() {
+    let cut = Cut::new();
+    let usual = cut.folder.path().to_owned();
+    let version = |name: &str, toml: &str, catalogue: &str, key: &str| {
+        let folder = usual.join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let files = [("stint.toml", toml), ("own.toml", catalogue), ("upstream.key", key)];
+        files.iter().for_each(|(file, text)| std::fs::write(folder.join(file), text).unwrap());
+        symlink(name, usual.join("..next")).unwrap();
+        std::fs::rename(usual.join("..next"), usual.join("..data")).unwrap();
+    };
+    version("..one", &cut.toml(90), &Cut::catalogue(1), "sk-one");
+    for file in ["stint.toml", "own.toml", "upstream.key"] {
+        std::fs::remove_file(usual.join(file)).unwrap();
+        symlink(Path::new("..data").join(file), usual.join(file)).unwrap();
+    }
+    let process = cut.folder.serve();
+    let before = asked(&process, "").await;
+    version("..two", &cut.toml(80), &Cut::catalogue(2), "sk-two");
+    process.signal("HUP");
+    within("taken", || process.lines(TAKEN).len() == 1).await;
+    assert_eq!(asked(&process, "").await, 2 * before);
+    assert_eq!(*cut.upstream.keys.lock().unwrap(), ["Bearer sk-one", "Bearer sk-two"]);
 }
 
 /// A file that never comes, as of a file system that hangs.

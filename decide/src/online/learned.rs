@@ -105,6 +105,7 @@ impl Learned {
             solution_ended: SolutionEnded::Stop,
             success: Some(Chance::new(right)),
             weight,
+            alarm: weight,
         });
     }
 }

@@ -88,11 +88,10 @@ async fn run(settings: &Settings, options: &Options) -> Result<(), ProbeError> {
         let words: Vec<&str> = model.services.iter().map(|service| service.word()).collect();
         return Err(ProbeError::NoAnswers(model.name.clone(), words.join(", ")));
     }
-    let backend = models::only(&settings.engine, served)?;
-    let mut probe =
-        Probe { backend, model: model.clone(), spent: Money::ZERO, calls: 0, verdicts: BTreeSet::new() };
+    let (backend, model) = models::only(&settings.engine, served, model)?;
+    let mut probe = Probe { backend, model, spent: Money::ZERO, calls: 0, verdicts: BTreeSet::new() };
     let learned = probe.all(served).await?;
-    let cost = model.tariff.map_or(String::new(), |_| format!(", {} dollars", probe.spent));
+    let cost = probe.model.tariff.map_or(String::new(), |_| format!(", {} dollars", probe.spent));
     say("");
     for verdict in &probe.verdicts {
         say(&format!("{}: {}", verdict.words(), verdict.meaning()));
@@ -212,7 +211,8 @@ impl Probe {
     /// What a thought may take that is left alone.
     fn thinking_alone(&self) -> Tokens {
         match self.model.thinking_max {
-            Tokens::ZERO => ALONE,
+            // Nobody knew that it thinks; the question and an answer want the rest.
+            Tokens::ZERO => ALONE.min(Tokens(self.model.context.0 / 2)),
             most => most.min(ALONE),
         }
     }

@@ -21,8 +21,11 @@ pub(super) fn check(now: &Settings, next: &Settings) -> Result<(), Mistakes> {
         ("learn", now.learn == next.learn),
         ("log.format", now.log.format == next.log.format),
     ];
-    let list: Vec<Mistake> =
-        same.iter().filter(|(_, is_same)| !is_same).map(|(key, _)| mistake(key)).collect();
+    let list: Vec<Mistake> = match now.is_written && !next.is_written {
+        // Whatever else is other follows from it.
+        true => vec![emptied()],
+        false => same.iter().filter(|(_, is_same)| !is_same).map(|(key, _)| mistake(key)).collect(),
+    };
     if list.is_empty() { Ok(()) } else { Err(Mistakes { source: "the new configuration".to_owned(), list }) }
 }
 
@@ -30,6 +33,14 @@ fn mistake(key: &str) -> Mistake {
     let what = "not as it was at the start, and settled since then".to_owned();
     let remedy = "restart to change it, or put it back".to_owned();
     Mistake { line: None, key: key.to_owned(), what, remedy }
+}
+
+/// Whoever writes a file in its place and finds the disk full leaves it empty: it would be taken for one that wants nothing
+/// but what holds by itself.
+fn emptied() -> Mistake {
+    let what = "there is nothing in it any more".to_owned();
+    let remedy = "write it again (is the disk full?); restart where that is meant".to_owned();
+    Mistake { line: None, key: String::new(), what, remedy }
 }
 
 #[cfg(test)]
@@ -40,7 +51,9 @@ mod tests {
     fn settings(toml: &str) -> Settings {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), toml).unwrap();
-        config::load(Some(file.path()), &|_| None).unwrap()
+        let ledger = |name: &str| (name == "STINT_LEDGER").then(|| "here.db".to_owned());
+        let has_own = toml.contains("[ledger]");
+        config::load(Some(file.path()), &|name| ledger(name).filter(|_| !has_own)).unwrap()
     }
 
     fn check(toml: &str, expected: &[&str]) {
@@ -67,6 +80,15 @@ mod tests {
         check("[responses]\nkeep = \"1h\"\n[learn]\nforget = 0.9\n", &["responses", "learn"]);
         check("[learn]\nstories_max = 5000\n", &["learn"]);
         check("[log]\nformat = \"json\"\n", &["log.format"]);
+    }
+
+    #[test]
+    fn a_file_that_was_emptied_is_refused_and_one_that_was_empty_is_not() {
+        let (written, empty) = (settings("[engine]\nsequences = 1\n"), settings(" \n# nothing\n"));
+        let told = super::check(&written, &empty).unwrap_err().to_string();
+        assert!(told.contains("nothing in it any more; write it again"), "{told}");
+        assert_eq!(super::check(&empty, &empty), Ok(()));
+        assert_eq!(super::check(&empty, &written), Ok(()));
     }
 
     #[test]

@@ -36,7 +36,7 @@ use super::generation::{Doors, Generation, Means, calibration};
 use super::plant::Plant;
 use super::{directory, first_key, models, refresh};
 
-/// Those who may wait for their turn; whoever comes then is served by theirs, which have not read anything yet.
+/// Those who may wait for the next reading; whoever comes then is served by it too, since it has not begun.
 const WAITING_MAX: usize = 16;
 
 /// Where configurations come from, and who hears of those that are taken.
@@ -119,7 +119,7 @@ enum Refused {
 }
 
 impl Reloader {
-    /// Serves those who ask, one after the other, until shutdown begins.
+    /// Serves those who ask, all that have asked by then at once, until shutdown begins.
     pub(super) async fn run(self, mut asked: Asked) {
         let stopping = self.plant.work.stopping();
         tokio::pin!(stopping);
@@ -130,6 +130,9 @@ impl Reloader {
                 teller = asked.recv() => teller,
             };
             let Some(teller) = teller else { return };
+            // Nothing was read yet for those who have asked meanwhile either: one reading serves them all.
+            let tellers: Vec<_> =
+                std::iter::once(teller).chain(std::iter::from_fn(|| asked.try_recv().ok())).collect();
             let began = Instant::now();
             let ready = tokio::select! {
                 biased;
@@ -144,8 +147,10 @@ impl Reloader {
                 }
                 Err(refused) => Reloaded::Refused(self.keep(&refused)),
             };
-            // Whoever asked may have gone.
-            let _ = teller.send(reloaded);
+            for teller in tellers {
+                // Whoever asked may have gone.
+                let _ = teller.send(reloaded.clone());
+            }
         }
     }
 
@@ -205,7 +210,9 @@ impl Reloader {
 impl Ready {
     fn check(mut settings: Settings, before: &Generation, plant: &Plant) -> Result<Ready, Refused> {
         fixed::check(&before.settings, &settings)?;
-        let first = settings.first_key.as_deref().map(first_key::tenant).transpose();
+        let is_known = before.settings.first_key == settings.first_key;
+        let find = if is_known { first_key::again } else { first_key::tenant };
+        let first = settings.first_key.as_deref().map(find).transpose();
         let declared = directory::declared(&settings, first.map_err(BuildError::FirstKey)?);
         Directory::check(&declared).map_err(BuildError::Keys)?;
         let alerts = match before.settings.webhook == settings.webhook {

@@ -285,6 +285,21 @@ async fn whatever_is_wrong_the_configuration_before_stays_in_force() {
 }
 
 #[tokio::test]
+async fn a_first_key_whose_file_is_gone_is_not_replaced() {
+    let generated = remote(&model("m", 1), "[keys]\ngenerate = \"first-key\"\n");
+    let site = Site::new(&remote(&model("m", 1), "")).await;
+    let file = site.folder.path().join("first-key");
+    site.becomes(&generated).await;
+    let key = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let Reloaded::Refused(told) = site.reload(&generated).await else { panic!("another key was made") };
+    assert!(told[0].contains("first-key") && !file.exists(), "{told:?}");
+    assert_eq!(site.sees(&key, "/v1/models", None).await.0, 200);
+    std::fs::write(&file, &key).unwrap();
+    assert_eq!(site.becomes(&generated).await, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn targets_that_are_treated_otherwise_rest_on_and_go_by_the_new_numbers() {
     let with = |numbers: &str| {
         remote(&model("m", 1), &format!("[resilience]\nattempts_max = 1\nfailures_max = 1\n{numbers}"))

@@ -127,6 +127,11 @@ pub enum SettingsError {
     /// The HTTP client refuses to be made.
     #[error("the HTTP client of an upstream could not be made")]
     Client(#[source] reqwest::Error),
+    /// The certificates that the system trusts cannot be had.
+    #[error(
+        "the certificates that the system trusts cannot be read; install them (ca-certificates), or name them in SSL_CERT_FILE"
+    )]
+    Roots(#[source] rustls::Error),
 }
 
 /// One model's client of an upstream.

@@ -1,7 +1,6 @@
 //! HTTP clients that models have in common.
 //!
-//! A client reads every certificate that the system trusts, which takes milliseconds and a tenth of a megabyte. So there is
-//! one for each way to an upstream and not for each model; what differs from model to model, paths and waits, is no part of
+//! There is one for each way to an upstream and not for each model, so that models share what is open; what differs from model to model, paths and waits, is no part of
 //! it. One that nobody uses any more is gone, and whoever asks while another configuration is built gets what there is.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,6 +10,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url, redirect};
 
 use super::client::{Auth, Settings, SettingsError};
+use super::roots::Roots;
 use super::secret::Secret;
 use super::stale::Connects;
 
@@ -26,6 +26,7 @@ const POOLS_MAX: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct Connections {
     lines: Arc<Mutex<Vec<Weak<Line>>>>,
+    roots: Roots,
     pool: usize,
 }
 
@@ -57,7 +58,13 @@ impl Connections {
     /// The same, for one more target after so many others: the first few of an upstream get pools of their own.
     #[must_use]
     pub fn apart(&self, targets: usize) -> Connections {
-        Connections { lines: self.lines.clone(), pool: (self.pool + targets) % POOLS_MAX }
+        Connections { pool: (self.pool + targets) % POOLS_MAX, ..self.clone() }
+    }
+
+    /// The same, where those that are made anew go by what the system trusts now.
+    #[must_use]
+    pub fn renewed(&self) -> Connections {
+        Connections { roots: Roots::default(), ..self.clone() }
     }
 
     /// Those that these settings ask for, made where there are none.
@@ -72,7 +79,7 @@ impl Connections {
             return Ok(line);
         }
         let fresh = same().next().map(|line| line.fresh.clone());
-        let line = Arc::new(Line::new(way, pool, fresh)?);
+        let line = Arc::new(Line::new(way, pool, fresh, &self.roots)?);
         lines.push(Arc::downgrade(&line));
         Ok(line)
     }
@@ -90,13 +97,14 @@ impl Connections {
 }
 
 impl Line {
-    fn new(way: Way, pool: usize, fresh: Option<Client>) -> Result<Line, SettingsError> {
+    fn new(way: Way, pool: usize, fresh: Option<Client>, roots: &Roots) -> Result<Line, SettingsError> {
         let connects = Connects::new(way.is_secure());
-        let kept = way.client()?.pool_idle_timeout(IDLE_CONNECTION_MAX).connector_layer(connects.clone());
+        let kept =
+            way.client(roots)?.pool_idle_timeout(IDLE_CONNECTION_MAX).connector_layer(connects.clone());
         let kept = if way.keep_alive { kept } else { kept.pool_max_idle_per_host(0) };
         let fresh = match fresh {
             Some(fresh) => fresh,
-            None => built(way.client()?.pool_max_idle_per_host(0))?,
+            None => built(way.client(roots)?.pool_max_idle_per_host(0))?,
         };
         Ok(Line { http: built(kept)?, fresh, connects, way, pool })
     }
@@ -120,7 +128,7 @@ impl Way {
     }
 
     /// What both clients have in common.
-    fn client(&self) -> Result<ClientBuilder, SettingsError> {
+    fn client(&self, roots: &Roots) -> Result<ClientBuilder, SettingsError> {
         let http = Client::builder()
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -130,12 +138,13 @@ impl Way {
             .retry(reqwest::retry::never())
             .http2_max_header_list_size(32 << 10)
             .default_headers(self.headers()?);
-        Ok(match &self.proxy {
+        let http = match &self.proxy {
             Some(proxy) => http.proxy(reqwest::Proxy::all(proxy).map_err(|_| SettingsError::Proxy)?),
             // Nobody's certificate is looked at, so none need be read.
-            None if !self.is_secure() => http.tls_certs_only([]),
+            None if !self.is_secure() => return Ok(http.tls_certs_only([])),
             None => http,
-        })
+        };
+        Ok(http.tls_backend_preconfigured(roots.client().map_err(SettingsError::Roots)?))
     }
 
     fn headers(&self) -> Result<HeaderMap, SettingsError> {

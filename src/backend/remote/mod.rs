@@ -13,6 +13,7 @@ pub mod llamacpp;
 pub mod openai;
 mod refusal;
 pub mod responses;
+mod roots;
 mod secret;
 mod silence;
 mod sse;

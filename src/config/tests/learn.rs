@@ -32,12 +32,13 @@ fn without_a_word_a_gateway_learns_and_logs_beside_its_ledger() {
 fn what_is_stated_holds() {
     let stated = learn(
         "[learn]\nenabled = false\nkeep = '1h'\nstories_max = 5000\nsave_every = '2s'\nasked_again = '0s'\n\
-         log_file = '/log/d.jsonl'\nlog_max = '1MiB'\nlog_files = 0\nforget = 0.99\nprior_weight = 50\nspread = 0.5\n",
+         log_file = '/log/d.jsonl'\nlog_max = '1MiB'\nlog_files = 0\nforget = 0.99\nfeedback_max = 9\nprior_weight = 50\nspread = 0.5\n",
     );
     assert_eq!(
         (stated.enabled, stated.keep, stated.stories_max, stated.asked_again),
         (false, Duration::from_secs(3600), 5000, Duration::ZERO)
     );
+    assert_eq!(stated.feedback_max, 9);
     assert_eq!((stated.book.forget, stated.book.prior_weight, stated.book.spread), (0.99, 50.0, 0.5));
     let log = stated.log.unwrap();
     assert_eq!((&*log.path, log.size_max, log.files_max), (Path::new("/log/d.jsonl"), 1 << 20, 0));
@@ -47,13 +48,14 @@ fn what_is_stated_holds() {
 fn what_cannot_be_is_named() {
     check(
         "[learn]\nenabled = 1\nkeep = '1s'\nforget = 1\nlog = false\nlog_file = 'x'\n\
-         stories_max = 0\n",
+         stories_max = 0\nfeedback_max = 0\n",
         &[
             "line 2: learn.enabled: a whole number in place of a yes or no; write true or false, without quotes",
             "line 3: learn.keep: \"1s\" is out of range; write \"1m\" to \"2160h\"",
             "line 4: learn.forget: 1 is out of range; write 0.5 to 0.999999",
             "line 6: learn.log_file: a place for a log that is off; write log = true, or take it out",
             "line 7: learn.stories_max: 0 is out of range; write 1000 to 10000000",
+            "line 8: learn.feedback_max: 0 is out of range; write 1 to 1000000",
         ],
     );
 }

@@ -376,6 +376,11 @@ fn a_thought_is_read_again_no_further_than_was_set_aside_for_it() {
     assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[told, &[]])), "2 3 4 5 6 7 8");
     let short: &[Piece] = &[usage(50, 0, None), thought(digits, 0), thought("7 8", 0)];
     assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[short, &[]])), digits);
+    // A prompt of 100 of which 50 are in the cache, as some tell it: without those.
+    let cached =
+        Usage { prompt: Tokens(50), cache_read: Tokens(40), cache_write: Tokens(10), ..Usage::default() };
+    let cached: &[Piece] = &[Piece::Usage(cached), thought(digits, 0), thought("7 8", 0), thought("9", 0)];
+    assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[cached, &[]])), "4 5 6 ");
     let counted: &[Piece] = &[thought(digits, 6), thought("7", 1)];
     assert_eq!(quoted(&play(terms(Class::Turn, 6, 8), &[counted, &[]])), digits);
     // The same behind a budget of the provider's own, which may be passed a little: 1.1 t + 32.

@@ -11,7 +11,8 @@ use crate::tenant::Tenant;
 use crate::units::{AccountId, Chance, RequestId, Timestamp};
 
 use super::Learning;
-use super::handle::{Inner, Job, STORE_PATIENCE};
+use super::handle::{Inner, Job, Judged, STORE_PATIENCE};
+use super::sway::Weight;
 
 /// What a person's plain word counts.
 const PLAIN: f64 = 1.0;
@@ -56,12 +57,12 @@ impl Learning {
         match opinion {
             Opinion::Score(id, success) => {
                 let story = inner.own(tenant, id).await?;
-                inner.say([said(story, Source::Feedback, success, PLAIN)]).await
+                inner.say(&tenant.account, [said(story, Source::Feedback, success, PLAIN)]).await
             }
             Opinion::Preferred { better, worse } => {
                 let (better, worse) = (inner.own(tenant, better).await?, inner.own(tenant, worse).await?);
                 let said = |story, success| said(story, Source::Preference, Chance::new(success), PREFERENCE);
-                inner.say([said(better, 1.0), said(worse, 0.0)]).await
+                inner.say(&tenant.account, [said(better, 1.0), said(worse, 0.0)]).await
             }
         }
     }
@@ -74,8 +75,12 @@ impl Inner {
         story.filter(|story| tenant.account.holds(&story.account)).ok_or(FeedbackError::Unknown)
     }
 
-    /// Takes what is said together, or none of it where it turns over too much.
-    async fn say<const N: usize>(&self, said: [(Arc<Story>, Verdict); N]) -> Result<(), FeedbackError> {
+    /// Takes what an account says together, or none of it where it turns over too much.
+    async fn say<const N: usize>(
+        &self,
+        account: &AccountId,
+        said: [(Arc<Story>, Verdict); N],
+    ) -> Result<(), FeedbackError> {
         let turns_over = |(story, verdict): &&(Arc<Story>, Verdict)| {
             story.verdict(verdict.source).is_some_and(|known| known.success != verdict.success)
         };
@@ -83,12 +88,22 @@ impl Inner {
             said.iter().filter(turns_over).map(|(story, _)| &story.account).collect();
         self.changes.take(&changed, Timestamp::now()).map_err(FeedbackError::Fickle)?;
         for (story, verdict) in said {
+            let Weight { learned: weight, alarm } = self.weight(account, &story, &verdict);
+            let verdict = Verdict { weight, ..verdict };
             let late = |_| StoriesError::new("the store did not answer in time");
             let before = timeout(STORE_PATIENCE, self.stories.judge(&verdict)).await.map_err(late)??;
             self.recent.judge(&verdict);
-            self.submit(Job::Judged { story, verdict, before, is_kept: true });
+            self.submit(Job::Judged(Box::new(Judged { story, verdict, alarm, before, is_kept: true })));
         }
         Ok(())
+    }
+
+    /// What a word counts: what is left for a first one, and for a change what the first one counted.
+    fn weight(&self, account: &AccountId, story: &Story, verdict: &Verdict) -> Weight {
+        match story.verdict(verdict.source) {
+            Some(known) => Weight { learned: known.weight, alarm: 0.0 },
+            None => self.sway.take(account, verdict.weight, verdict.at),
+        }
     }
 }
 

@@ -21,8 +21,10 @@ use super::changes::Changes;
 use super::clerk::Clerk;
 use super::exchange::{self, Begun, Exchange};
 use super::learner::Learner;
+use super::marks::Marks;
 use super::recall::Recall;
 use super::recent::Recent;
+use super::sway::{Sway, Weight};
 
 /// Stories that may wait to be learned from.
 const JOBS_MAX: usize = 4096;
@@ -43,6 +45,7 @@ pub(super) struct Inner {
     pub(super) book: ArcSwap<Book>,
     pub(super) recent: Recent,
     pub(super) changes: Changes,
+    pub(super) sway: Sway,
     recall: Recall,
     jobs: mpsc::Sender<Job>,
 }
@@ -51,8 +54,8 @@ pub(super) struct Inner {
 pub(super) enum Job {
     /// A request has landed.
     Landed(Arc<Story>),
-    /// Something was said of an answer, in place of what the same source said `before`.
-    Judged { story: Arc<Story>, verdict: Verdict, before: Option<Verdict>, is_kept: bool },
+    /// Something was said of an answer.
+    Judged(Box<Judged>),
     /// Somebody wants to know what was learned here.
     Show(oneshot::Sender<State>),
     /// What the others have learned.
@@ -61,6 +64,17 @@ pub(super) enum Job {
     TakenOver(Vec<State>),
     /// Another took over what was learned here: it is begun anew, beside theirs.
     Anew,
+}
+
+/// A word on an answer that has landed.
+pub(super) struct Judged {
+    pub(super) story: Arc<Story>,
+    pub(super) verdict: Verdict,
+    /// What it counts in the alarm that a model has changed.
+    pub(super) alarm: f64,
+    /// What the same source said before.
+    pub(super) before: Option<Verdict>,
+    pub(super) is_kept: bool,
 }
 
 impl Learning {
@@ -86,6 +100,7 @@ impl Learning {
         let scribe = settings.log.clone().and_then(|log| scribe(log, &metrics));
         let inner = Arc::new(Inner {
             recall: Recall::new(settings.asked_again),
+            sway: Sway::new(settings.feedback_max),
             settings,
             metrics,
             stories,
@@ -95,8 +110,15 @@ impl Learning {
             jobs: jobs.clone(),
         });
         let clerk = Clerk::start(tasks, inner.clone());
-        let learner =
-            Learner { inner: inner.clone(), arrived, book, clerk, scribe, replica: replica.clone() };
+        let learner = Learner {
+            inner: inner.clone(),
+            arrived,
+            book,
+            marks: Marks::default(),
+            clerk,
+            scribe,
+            replica: replica.clone(),
+        };
         tasks.spawn(learner.run(tasks.clone()));
         tasks.spawn(Exchange { inner: inner.clone(), jobs, replica, saved, told }.run(tasks.clone()));
         Learning { inner: Some(inner) }
@@ -117,17 +139,19 @@ impl Learning {
     pub(in crate::gateway) fn landed(&self, story: &Arc<Story>, asked: Option<super::Asked>) {
         let Some(inner) = &self.inner else { return };
         inner.recent.add(story);
+        inner.sway.serves(&story.account);
         let (route, regret) = (&*story.decision.route, story.decision.regret());
         inner.metrics.learning.regret.with_label_values(&[route]).observe(regret);
         inner.submit(Job::Landed(story.clone()));
         let Some(before) = asked.and_then(|asked| inner.recall.again(asked, story)) else { return };
-        inner.judge(&before, Source::AskedAgain, Chance::new(0.0), super::recall::WEIGHT);
+        let weight = inner.sway.take(&story.account, super::recall::WEIGHT, Timestamp::now());
+        inner.judge(&before, Source::AskedAgain, Chance::new(0.0), weight);
     }
 
     /// Something is said of an answer that has landed, by something that is no caller: a verifier, a check of its form.
     pub(in crate::gateway) fn judge(&self, story: &Arc<Story>, source: Source, success: Chance, weight: f64) {
         if let Some(inner) = &self.inner {
-            inner.judge(story, source, success, weight);
+            inner.judge(story, source, success, Weight { learned: weight, alarm: weight });
         }
     }
 
@@ -151,10 +175,12 @@ impl Inner {
         }
     }
 
-    fn judge(&self, story: &Arc<Story>, source: Source, success: Chance, weight: f64) {
+    fn judge(&self, story: &Arc<Story>, source: Source, success: Chance, weight: Weight) {
+        let Weight { learned: weight, alarm } = weight;
         let verdict = Verdict { id: story.decision.id, source, at: Timestamp::now(), success, weight };
         let before = self.recent.judge(&verdict);
-        self.submit(Job::Judged { story: story.clone(), verdict, before, is_kept: false });
+        let judged = Judged { story: story.clone(), verdict, alarm, before, is_kept: false };
+        self.submit(Job::Judged(Box::new(judged)));
     }
 
     /// The story of a request, whoever's it is.

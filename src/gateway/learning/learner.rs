@@ -8,13 +8,14 @@ use tokio::time::timeout;
 
 use crate::catalog::{Source, Verdict};
 use crate::history::{Line, ReplicaId, Scribe, Story};
-use crate::learn::Book;
+use crate::learn::{Book, Lesson};
 use crate::tasks::Tasks;
 
 use super::clerk::{Clerk, Paper};
 use super::exchange;
-use super::handle::{Inner, Job, lines};
+use super::handle::{Inner, Job, Judged, lines};
 use super::lesson;
+use super::marks::Marks;
 
 /// Jobs between two moments at which what was learned is made known.
 const BATCH_MAX: usize = 256;
@@ -26,6 +27,7 @@ pub(super) struct Learner {
     pub(super) inner: Arc<Inner>,
     pub(super) arrived: mpsc::Receiver<Job>,
     pub(super) book: Book,
+    pub(super) marks: Marks,
     pub(super) clerk: Clerk,
     pub(super) scribe: Option<Scribe>,
     pub(super) replica: ReplicaId,
@@ -58,8 +60,9 @@ impl Learner {
     fn learn(&mut self, job: Job) {
         match job {
             Job::Landed(story) => self.landed(story),
-            Job::Judged { story, verdict, before, is_kept } => {
-                self.judged(&story, &verdict, before.as_ref());
+            Job::Judged(judged) => {
+                let Judged { story, verdict, alarm, before, is_kept } = *judged;
+                self.judged(&story, &verdict, alarm, before.as_ref());
                 self.log(Line::of_verdict(verdict.clone()));
                 if !is_kept {
                     self.clerk.keep(Paper::Verdict(verdict));
@@ -74,7 +77,10 @@ impl Learner {
                 }
             }
             Job::TakenOver(states) => self.book.take_over(&states),
-            Job::Anew => self.book = Book::new(self.inner.settings.book),
+            Job::Anew => {
+                self.book = Book::new(self.inner.settings.book);
+                self.marks.forget();
+            }
         }
     }
 
@@ -84,13 +90,13 @@ impl Learner {
             self.inner.metrics.learning.observations.with_label_values(&[&*lesson.model]).inc();
         }
         for verdict in &story.verdicts {
-            self.judged(&story, verdict, None);
+            self.judged(&story, verdict, verdict.weight, None);
         }
         lines(&story).for_each(|line| self.log(line));
         self.clerk.keep(Paper::Story(story));
     }
 
-    fn judged(&mut self, story: &Story, verdict: &Verdict, before: Option<&Verdict>) {
+    fn judged(&mut self, story: &Story, verdict: &Verdict, alarm: f64, before: Option<&Verdict>) {
         let model = &*story.outcome.model;
         if verdict.source == Source::Feedback {
             let score = verdict.success.get();
@@ -100,7 +106,17 @@ impl Learner {
             return;
         }
         if let Some(lesson) = lesson::of_verdict(story, verdict) {
-            self.book.judge(&lesson, before.map(|before| before.success));
+            match before {
+                None => {
+                    let mark = self.book.judge(&Lesson { alarm, ..lesson });
+                    mark.into_iter().for_each(|mark| self.marks.note(verdict, mark));
+                }
+                // What is changed weighs what it weighed when it was said first.
+                Some(before) => {
+                    let lesson = Lesson { weight: before.weight, ..lesson };
+                    self.book.amend(&lesson, before.success, self.marks.of(verdict));
+                }
+            }
             self.inner.metrics.learning.observations.with_label_values(&[model]).inc();
         }
     }

@@ -18,7 +18,8 @@ pub(super) fn of_verdict(story: &Story, verdict: &Verdict) -> Option<Lesson> {
         return None;
     }
     let choice = story.outcome.choices.first().filter(|_| story.outcome.is_finished())?;
-    Some(Lesson { success: Some(verdict.success), weight: verdict.weight, ..lesson(story, choice)? })
+    let (success, weight) = (Some(verdict.success), verdict.weight);
+    Some(Lesson { success, weight, alarm: weight, ..lesson(story, choice)? })
 }
 
 fn lesson(story: &Story, choice: &ChoiceOutcome) -> Option<Lesson> {
@@ -36,6 +37,7 @@ fn lesson(story: &Story, choice: &ChoiceOutcome) -> Option<Lesson> {
         solution_ended: choice.solution_ended,
         success: None,
         weight: 1.0,
+        alarm: 1.0,
     })
 }
 

@@ -12,10 +12,12 @@ mod fits;
 mod handle;
 mod learner;
 mod lesson;
+mod marks;
 mod recall;
 mod recent;
 mod settings;
 mod signals;
+mod sway;
 mod tale;
 
 pub use feedback::{FeedbackError, Opinion};

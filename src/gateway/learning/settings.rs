@@ -20,6 +20,8 @@ pub struct LearnSettings {
     pub stories_max: u32,
     /// How often what was learned is saved, and what other replicas have learned is taken in.
     pub save_every: Duration,
+    /// What one account's words on answers may weigh within an hour, a plain word being 1, where there are other accounts.
+    pub feedback_max: u32,
     /// How soon the same question must come again to count as a sign that its answer did not please; zero counts none.
     pub asked_again: Duration,
 }
@@ -33,6 +35,7 @@ impl Default for LearnSettings {
             keep: Duration::from_secs(7 * 24 * 3600),
             stories_max: 1_000_000,
             save_every: Duration::from_secs(30),
+            feedback_max: 200,
             asked_again: Duration::from_secs(120),
         }
     }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::catalog::{Demand, Ended, LogNormal, ModelDemand, SolutionEnded, TaskClass};
 use crate::units::{Chance, Dice, Difficulty, Tokens};
 
-use crate::learn::{Book, Context, Lesson, Settings, State, StateError};
+use crate::learn::{Book, Context, Lesson, Mark, Settings, State, StateError};
 
 /// What the prior says of a request: two models, of which the first is thought the worse.
 fn prior() -> Demand {
@@ -53,6 +53,7 @@ fn lesson(model: &str, success: f64) -> Lesson {
         solution_ended: SolutionEnded::Stop,
         success: Some(Chance::new(success)),
         weight: 1.0,
+        alarm: 1.0,
     }
 }
 
@@ -255,10 +256,76 @@ fn what_a_replica_had_learned_that_is_gone_goes_on_in_the_one_that_takes_it_over
 fn a_judgement_that_comes_later_counts_and_one_that_is_changed_counts_as_the_new_one() {
     let unjudged = Lesson { success: None, ..lesson("one", 0.0) };
     let mut late = taught(&[unjudged]);
-    late.judge(&lesson("one", 1.0), None);
+    let mark = late.judge(&lesson("one", 1.0));
     assert_alike(&late, &taught(&[lesson("one", 1.0)]), 1e-9);
-    late.judge(&lesson("one", 0.0), Some(Chance::new(1.0)));
+    late.amend(&lesson("one", 0.0), Chance::new(1.0), mark);
     assert_alike(&late, &taught(&[lesson("one", 0.0)]), 1e-9);
+}
+
+proptest! {
+    // Each case is a few hundred outcomes.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn what_is_taken_back_after_any_time_leaves_what_is_believed_as_if_it_had_never_been(
+        after in 0usize..200,
+        heard in 0usize..50,
+        (first, second) in (0.0..=1.0, 0.0..=1.0),
+        is_cut in any::<bool>(),
+        forget in prop_oneof![Just(0.9998), 0.9..0.999],
+    ) {
+        let settings = Settings { forget, alarm: f64::INFINITY, ..Settings::default() };
+        let ended = if is_cut { Ended::Cut } else { Ended::Closed };
+        let others = || {
+            let mut other = Book::new(settings);
+            for _ in 0..heard {
+                other.observe(&lesson("one", 1.0));
+            }
+            vec![other.own()]
+        };
+        let told = |success: f64| {
+            let mut book = Book::new(settings);
+            book.observe(&lesson("one", 1.0));
+            let mark = book.judge(&Lesson { ended, ..lesson("one", success) });
+            for at in 0..after {
+                book.observe(&lesson("one", if at % 4 == 0 { 0.0 } else { 1.0 }));
+            }
+            book.with_others(others()).unwrap();
+            (book, mark)
+        };
+        let (mut changed, mark) = told(first);
+        changed.amend(&Lesson { ended, ..lesson("one", second) }, Chance::new(first), mark);
+        assert_alike(&changed, &told(second).0, 1e-6);
+    }
+}
+
+#[test]
+fn of_a_judgement_whose_time_nobody_knows_no_more_is_taken_back_than_may_be_left() {
+    let after = vec![lesson("one", 1.0); 3000];
+    let taken_back = |mark: fn(Option<Mark>) -> Option<Mark>| {
+        let mut book = taught(&[lesson("one", 0.0)]);
+        let first = book.judge(&lesson("one", 0.0));
+        for lesson in &after {
+            book.observe(lesson);
+        }
+        let before = believed(&book).models["one"].done.get();
+        book.amend(&lesson("one", 1.0), Chance::new(0.0), mark(first));
+        believed(&book).models["one"].done.get() - before
+    };
+    let (known, unknown) = (taken_back(|mark| mark), taken_back(|_| None));
+    assert!(unknown > 0.0 && unknown <= known, "{unknown} of {known}");
+}
+
+#[test]
+fn what_was_said_before_an_alarm_is_not_taken_back_from_what_came_after_it() {
+    let mut book = taught(&vec![lesson("one", 1.0); 500]);
+    let mark = book.judge(&lesson("one", 1.0));
+    for _ in 0..60 {
+        book.observe(&lesson("one", 0.0));
+    }
+    let before = book.clone();
+    book.amend(&lesson("one", 0.0), Chance::new(1.0), mark);
+    assert_alike(&book, &before, 1e-12);
 }
 
 #[test]

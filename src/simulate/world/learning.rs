@@ -26,6 +26,7 @@ impl World<'_> {
             solution_ended: work.solution_ended,
             success: is_judged.then(|| Chance::new(if right == is_wrong { 0.0 } else { 1.0 })),
             weight: 1.0,
+            alarm: 1.0,
         };
         if lesson.success.is_none() {
             return self.learner.observe(&lesson);

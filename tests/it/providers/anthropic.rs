@@ -349,6 +349,25 @@ async fn what_is_kept_for_an_hour_is_reserved_and_billed_at_the_price_of_an_hour
     assert_eq!(emulator.refused(), []);
 }
 
+/// Not every caller knows that the provider refuses an hour behind minutes.
+#[tokio::test]
+async fn what_is_marked_for_minutes_before_an_hour_is_sent_as_an_hour_and_taken() {
+    let emulator = Emulator::start(Provider::default(), vec![Turn::answers(0, "yes"); 2]);
+    let world = world(vec![(cached(), backend(&emulator, "m", |_| ()))]).await;
+    let (minutes, hour) = (json!({ "type": "ephemeral" }), json!({ "type": "ephemeral", "ttl": "1h" }));
+    for (first, last) in [(&minutes, &hour), (&hour, &minutes)] {
+        let marked =
+            |text: &str, mark: &Value| json!([{ "type": "text", "text": text, "cache_control": mark }]);
+        let system = json!({ "role": "system", "content": marked("Be brief.", first) });
+        let messages = json!([system, { "role": "user", "content": marked("Is it long?", last) }]);
+        let budget = json!({ "thinking_tokens": 0, "solution_tokens": 20 });
+        ask(&world, &json!({ "messages": messages, "budget": budget })).await.good();
+    }
+    let sent = emulator.asked();
+    assert!(sent.iter().all(|sent| sent["system"][0]["cache_control"] == hour), "{sent:?}");
+    assert_eq!(emulator.refused(), []);
+}
+
 /// A model whose cache has prices of its own.
 fn cached() -> Model {
     let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };

@@ -226,15 +226,14 @@ fn marks(body: &Value) -> Result<(), Refusal> {
     let minutes = json!({"type": "ephemeral"});
     let hour = json!({"type": "ephemeral", "ttl": "1h"});
     let known = |block: &Value| [&minutes, &hour].contains(&&block["cache_control"]);
-    let mut shorter = blocks.iter().filter(|block| is_marked(block)).skip_while(|block| keeps_an_hour(block));
+    // A mark of the whole request is one on what is read last.
+    let all = || blocks.iter().chain([body]).filter(|block| is_marked(block));
+    let mut shorter = all().skip_while(|block| keeps_an_hour(block));
     ensure(
         !shorter.any(keeps_an_hour),
         "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block.",
     )?;
-    ensure(
-        blocks.iter().filter(|block| is_marked(block)).all(known),
-        "cache_control.type: Input should be 'ephemeral'",
-    )
+    ensure(all().all(known), "cache_control.type: Input should be 'ephemeral'")
 }
 
 fn thought(at: usize, grant: &Grant, written: &Written, cut: bool, events: &mut Vec<Emitted>) {
@@ -406,4 +405,20 @@ fn output(body: &Value, adaptive: bool) -> Result<(), Refusal> {
         output["format"].is_null() || output["format"]["schema"].is_object(),
         "output_config.format.schema: Field required",
     )
+}
+
+#[test]
+fn an_hour_behind_minutes_is_refused_wherever_it_is_marked() {
+    let (none, minutes) = (&Value::Null, &json!({"type": "ephemeral"}));
+    let hour = &json!({"type": "ephemeral", "ttl": "1h"});
+    let is_taken = |tool: &Value, said: &Value, whole: &Value| {
+        let content = json!([{"type": "text", "text": "a", "cache_control": said}]);
+        let messages = json!([{"role": "user", "content": content}]);
+        let tools = json!([{"name": "t", "cache_control": tool}]);
+        marks(&json!({"cache_control": whole, "tools": tools, "messages": messages})).is_ok()
+    };
+    assert!(is_taken(hour, hour, minutes) && is_taken(hour, minutes, none) && is_taken(none, none, hour));
+    assert!(
+        !is_taken(minutes, hour, none) && !is_taken(minutes, none, hour) && !is_taken(none, minutes, hour)
+    );
 }

@@ -1,0 +1,180 @@
+//! The files that a configuration is read from, and whether they stand still.
+//!
+//! Whoever writes a file in its place leaves it empty first and unfinished for a while. Half a configuration may be a valid
+//! one with fewer limits, and half a secret is a wrong one. So all that was read counts only once none of it changed for a
+//! moment, while it was read and before; one file may have changed while another was read, so all of them are looked at
+//! again. Renaming, of a file or of a link on the way to it, puts whole files in place, and costs that moment at most.
+//!
+//! A writer that pauses for longer cannot be told from one that is done.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Whoever has not written for so long is done.
+const STILL: Duration = Duration::from_secs(1);
+
+/// Looks at a file are so far apart at least, since not every file system tells times well.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// What was read of a configuration so far.
+#[derive(Default)]
+pub(super) struct Files(RefCell<BTreeMap<PathBuf, Seen>>);
+
+/// A file as it was first seen.
+#[derive(PartialEq)]
+struct Seen {
+    /// None where there is no such file.
+    stamp: Option<Stamp>,
+    /// None where somebody else reads it, or it cannot be read.
+    text: Option<String>,
+}
+
+/// What a file system tells of a file: another one, or another content, has another stamp.
+#[derive(PartialEq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: Moment,
+    /// Of the content, the name or the rights; it cannot be set to an earlier time, as the other can.
+    changed: Moment,
+}
+
+/// Seconds since 1970, and nanoseconds.
+type Moment = (i64, i64);
+
+impl Files {
+    /// The text of a file as it is now.
+    pub(super) fn read(&self, path: &Path) -> io::Result<String> {
+        // In this order, so that what changes in between shows later.
+        let stamp = Stamp::of(path);
+        let text = std::fs::read_to_string(path);
+        self.note(path, Seen { stamp, text: text.as_ref().ok().cloned() });
+        text
+    }
+
+    /// Whether there is such a file; one that appears later counts too.
+    pub(super) fn is_there(&self, path: &Path) -> bool {
+        let is_there = path.exists();
+        if !is_there {
+            self.count_in(path);
+        }
+        is_there
+    }
+
+    /// Counts a file in that others read.
+    pub(super) fn count_in(&self, path: &Path) {
+        self.note(path, Seen { stamp: Stamp::of(path), text: None });
+    }
+
+    /// Waits until all of it stood still for a moment; the file that did not.
+    pub(super) fn rest(&self) -> Result<(), PathBuf> {
+        std::thread::sleep(self.unrest(SystemTime::now()));
+        let seen = self.0.borrow();
+        let other = seen.iter().find(|(path, seen)| **seen != seen.again(path));
+        other.map_or(Ok(()), |(path, _)| Err(path.clone()))
+    }
+
+    /// How long to wait until the one that changed last would have stood still for long enough.
+    fn unrest(&self, now: SystemTime) -> Duration {
+        let seen = self.0.borrow();
+        let since = seen.values().filter_map(|seen| Some(seen.stamp.as_ref()?.age(now)));
+        let left = since.map(|age| STILL.saturating_sub(age)).max().unwrap_or_default();
+        left.max(BETWEEN_LOOKS)
+    }
+
+    /// What was seen first is what a later look is held against.
+    fn note(&self, path: &Path, seen: Seen) {
+        self.0.borrow_mut().entry(path.to_owned()).or_insert(seen);
+    }
+}
+
+impl Seen {
+    fn again(&self, path: &Path) -> Seen {
+        let stamp = Stamp::of(path);
+        let text = self.text.as_ref().and_then(|_| std::fs::read_to_string(path).ok());
+        Seen { stamp, text }
+    }
+}
+
+impl Stamp {
+    /// That of the file at the end of all links.
+    fn of(path: &Path) -> Option<Stamp> {
+        std::fs::metadata(path).ok().map(|file| Stamp::told(&file))
+    }
+
+    fn told(file: &Metadata) -> Stamp {
+        Stamp {
+            device: file.dev(),
+            inode: file.ino(),
+            bytes: file.len(),
+            modified: (file.mtime(), file.mtime_nsec()),
+            changed: (file.ctime(), file.ctime_nsec()),
+        }
+    }
+
+    /// How long it stands still already; by a clock that is behind the file's, not at all.
+    fn age(&self, now: SystemTime) -> Duration {
+        let (seconds, nanos) = self.modified.max(self.changed);
+        let seconds = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+        let since =
+            SystemTime::UNIX_EPOCH + seconds + Duration::from_nanos(u64::try_from(nanos).unwrap_or_default());
+        now.duration_since(since).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with a file that was read, and what came of a look after something was done to it.
+    fn check(is_at_rest: bool, done: impl Fn(&Path)) {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "whole").unwrap();
+        let files = Files::default();
+        assert_eq!(files.read(&path).unwrap(), "whole");
+        files.count_in(&folder.path().join("none"));
+        done(&path);
+        let seen = files.0.borrow();
+        let moved = seen.iter().find(|(path, seen)| **seen != seen.again(path));
+        assert_eq!(moved.is_none(), is_at_rest);
+    }
+
+    #[test]
+    fn whatever_happens_to_a_file_after_it_was_read_shows() {
+        check(true, |_| ());
+        check(false, |path| std::fs::write(path, "half").unwrap());
+        check(false, |path| std::fs::write(path, "other").unwrap());
+        check(false, |path| std::fs::remove_file(path).unwrap());
+        check(false, |path| std::fs::write(path.with_file_name("none"), "").unwrap());
+        check(false, |path| {
+            let beside = path.with_file_name("beside");
+            std::fs::write(&beside, "whole").unwrap();
+            std::fs::rename(beside, path).unwrap();
+        });
+        check(false, |path| {
+            let older = std::fs::File::open(path).unwrap();
+            older.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        });
+    }
+
+    #[test]
+    fn what_changed_lately_is_waited_for_and_what_is_old_is_not() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "").unwrap();
+        let files = Files::default();
+        assert_eq!(files.unrest(SystemTime::now()), BETWEEN_LOOKS, "nothing was read");
+        files.read(&path).unwrap();
+        let written = std::fs::metadata(&path).unwrap().modified().unwrap();
+        assert_eq!(files.unrest(written + STILL * 3 / 4), STILL / 4);
+        assert_eq!(files.unrest(written + STILL), BETWEEN_LOOKS);
+        assert_eq!(files.unrest(written - STILL), STILL, "a clock that is behind");
+    }
+}

@@ -1,0 +1,76 @@
+//! The series of what models are served by.
+
+#![expect(missing_docs, reason = "each series carries its help text")]
+
+use prometheus::{Error, IntCounterVec, IntGaugeVec};
+
+use super::maker::Maker;
+
+/// What the models' backends do.
+#[derive(Debug)]
+pub struct Backends {
+    pub queue_depth: IntGaugeVec,
+    pub in_flight: IntGaugeVec,
+    pub concurrency_limit: IntGaugeVec,
+    pub state: IntGaugeVec,
+    pub trips: IntCounterVec,
+    pub attempt_failures: IntCounterVec,
+    pub retries: IntCounterVec,
+    pub hedges: IntCounterVec,
+    pub sheds: IntCounterVec,
+    pub engine_tokens: IntCounterVec,
+}
+
+impl Backends {
+    pub(super) fn new(make: &Maker) -> Result<Backends, Error> {
+        let target = &["model", "target"];
+        Ok(Backends {
+            queue_depth: make.numbers(
+                "queue_depth",
+                "Requests that wait for a place on a target",
+                &["model"],
+            )?,
+            in_flight: make.numbers("in_flight", "Calls under way", target)?,
+            concurrency_limit: make.numbers(
+                "concurrency_limit",
+                "Calls that may be under way at once",
+                target,
+            )?,
+            state: make.numbers(
+                "backend_state",
+                "1 where the target may be asked, 0 where it is left alone",
+                target,
+            )?,
+            trips: make.counts(
+                "backend_trips_total",
+                "How often a target was left alone from then on, by why",
+                &["model", "target", "cause"],
+            )?,
+            attempt_failures: make.counts(
+                "attempt_failures_total",
+                "Attempts that failed, by the target that failed and whose fault it was",
+                &["model", "target", "fault"],
+            )?,
+            retries: make.counts(
+                "retries_total",
+                "Attempts after the first, by the target that got them",
+                target,
+            )?,
+            hedges: make.counts(
+                "hedges_total",
+                "Second attempts that were due beside a silent one, by what became of them",
+                &["model", "outcome"],
+            )?,
+            sheds: make.counts(
+                "sheds_total",
+                "Requests for which no place was found or waited for, by why",
+                &["model", "cause"],
+            )?,
+            engine_tokens: make.counts(
+                "engine_tokens_total",
+                "Tokens that the local engine read and wrote",
+                &["model", "phase"],
+            )?,
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! The series of thoughts and answers.
+
+#![expect(missing_docs, reason = "each series carries its help text")]
+
+use prometheus::{Error, HistogramVec, IntCounterVec};
+
+use super::buckets;
+use super::maker::Maker;
+
+/// What budgets are given and used.
+#[derive(Debug)]
+pub struct Thinking {
+    pub planned: HistogramVec,
+    pub used: HistogramVec,
+    pub ended: IntCounterVec,
+    pub overshoot: HistogramVec,
+    pub solution_used: HistogramVec,
+    pub estimated: IntCounterVec,
+    pub leaks: IntCounterVec,
+    pub overran: IntCounterVec,
+    pub demotions: IntCounterVec,
+}
+
+impl Thinking {
+    pub(super) fn new(make: &Maker) -> Result<Thinking, Error> {
+        let (model, both) = (&["model"], &["model", "class"]);
+        let spread = |name, help, labels| make.spreads(name, help, labels, buckets::tokens());
+        Ok(Thinking {
+            planned: spread("thinking_tokens_planned", "Thinking budgets given", both)?,
+            used: spread("thinking_tokens_used", "Thinking tokens used", both)?,
+            ended: make.counts("thinking_ended_total", "Thoughts by how they ended", &["model", "ended"])?,
+            overshoot: spread("thinking_overshoot_tokens", "Thinking tokens used beyond the budget", model)?,
+            solution_used: spread("solution_tokens_used", "Solution tokens used", model)?,
+            estimated: make.counts(
+                "estimated_usage_total",
+                "Answers whose usage was reckoned, not reported",
+                model,
+            )?,
+            leaks: make.counts(
+                "leaks_total",
+                "Sentences of answers that went on like a thought which was cut",
+                model,
+            )?,
+            overran: make.counts(
+                "thinking_overran_total",
+                "Requests on which a provider's own thinking budget did not hold",
+                model,
+            )?,
+            demotions: make.counts(
+                "demotions_total",
+                "Models whose own thinking budget is no longer believed",
+                model,
+            )?,
+        })
+    }
+}
