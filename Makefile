@@ -12,7 +12,7 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint fuzz bench card budgets voting agents heed image decide prior
+.PHONY: run build test test-tools lint fuzz bench card budgets voting agents heed libraries image decide prior
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -66,6 +66,12 @@ agents: build test-tools
 # Whether a model that was trained to read the tracker heeds it, through a running gateway; a few minutes.
 heed: build test-tools
 	scripts/heed.sh $(ARGS)
+
+# Whether agents run that are built with LangChain and with Pydantic AI, of the versions in tests/libraries.txt. (Vercel's AI SDK
+# is among the tests.)
+libraries: test-tools
+	@scripts/python.sh .venv/libraries tests/libraries.txt
+	cargo test --locked --test it libraries -- --ignored
 
 # Every step of the Dockerfile, on this machine, into a folder of its own; then starts what came out once.
 image:

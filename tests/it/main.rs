@@ -25,6 +25,7 @@ mod idempotency;
 mod keys;
 mod layers;
 mod learning;
+mod libraries;
 mod llamacpp;
 mod local;
 mod messages;

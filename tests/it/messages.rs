@@ -34,6 +34,7 @@ async fn anthropics_own_sdk_works_unchanged_on_the_embedded_model() {
     let used = |part: &str| cut["budget"][part]["used"].as_u64().unwrap();
     let written = used("thinking") + used("solution") + cut["budget"]["overhead_tokens"].as_u64().unwrap();
     assert_eq!(cut["usage"]["output_tokens"], written, "{cut}");
+    assert_eq!(cut["usage"]["output_tokens_details"], json!({ "thinking_tokens": 8 }), "{cut}");
     assert_eq!(
         cut["usage"]["input_tokens"], facts["counted"],
         "its tokenizer is known, so the count is exact"
@@ -61,7 +62,8 @@ async fn a_run_with_a_tool_keeps_its_signed_thoughts_from_anthropic_to_anthropic
         let call = Turn::calls(20, &[("search", json!({ "q": "a pet" }))]);
         [Turn::answers(1500, "it is 51"), call, Turn::answers(3, "a cat")]
     };
-    let emulator = Emulator::start(Provider::default(), run().into_iter().chain(run()).collect());
+    let turns = run().into_iter().chain(run()).chain(run().into_iter().skip(1)).collect();
+    let emulator = Emulator::start(Provider::default(), turns);
     let client = remote::Settings {
         base_url: emulator.base.clone(),
         api_key: Some(Secret::new(KEY)),
@@ -88,6 +90,11 @@ async fn a_run_with_a_tool_keeps_its_signed_thoughts_from_anthropic_to_anthropic
     assert_eq!((&whole["answer"], &whole["last"]), (&json!("it is 51 "), &json!("a cat ")));
     assert_eq!(whole["tool"], json!(["search", { "q": "a pet" }]));
     assert_eq!(whole["stops"], json!(["end_turn", "tool_use", "end_turn"]));
+    assert_eq!(
+        facts["runner"],
+        json!({ "last": "a cat ", "called": ["a pet"] }),
+        "it goes on without a thread"
+    );
     assert!(emulator.refused().is_empty(), "{:?}", emulator.refused());
     for (bill, told) in emulator.bills().iter().zip(whole["usage"].as_array().unwrap()) {
         assert_eq!(*told, json!([bill.prompt, bill.written]));
@@ -236,6 +243,12 @@ async fn what_newer_sdks_know_and_is_not_offered_is_refused_by_its_name() {
         assert_eq!((refused.status, &error["param"]), (400, &json!(member)), "{error}");
         assert!(error["message"].as_str().unwrap().contains("is not offered"), "{error}");
     }
+    // The SDK reads the code here, and its tool runner goes on without a thread by it.
+    let refused = world.post("/v1/messages", "sk-acme", &with("thread", json!({ "type": "create" }))).await;
+    let details = json!({ "error_code": "thread_unsupported_request", "unsupported": ["thread"] });
+    assert_eq!(refused.json()["error"]["details"], details, "{}", refused.text);
+    let unknown = world.post("/v1/messages", "sk-acme", &with("surprise", json!(1))).await;
+    assert_eq!(unknown.json()["error"]["details"], json!({ "error_code": "unknown_parameter" }));
     let edits = |edit: Value| with("context_management", json!({ "edits": [edit] }));
     let clears = edits(json!({ "type": "clear_tool_uses_20250919" }));
     let refused = world.post("/v1/messages", "sk-acme", &clears).await;

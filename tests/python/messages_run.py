@@ -1,4 +1,4 @@
-"""Anthropic's own SDK through a gateway: an answer after a thought, and a run with a tool, whole and streamed."""
+"""Anthropic's own SDK through a gateway: an answer after a thought, and a run with a tool, whole, streamed, and by its own loop."""
 
 import json
 import sys
@@ -39,4 +39,19 @@ def run(streamed):
     }
 
 
-print(json.dumps({"whole": run(False), "streamed": run(True)}))
+def runner():
+    """The SDK's own loop, which asks for a thread first."""
+    called = []
+
+    @anthropic.beta_tool
+    def search(q: str) -> str:
+        """Finds things."""
+        called.append(q)
+        return "a cat"
+
+    asked = {"model": model, "max_tokens": 2000, "thinking": thinking, "messages": question, "tools": [search]}
+    last = client.beta.messages.tool_runner(**asked).until_done()
+    return {"last": last.content[-1].text, "called": called}
+
+
+print(json.dumps({"whole": run(False), "streamed": run(True), "runner": runner()}))

@@ -18,14 +18,29 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 /// What the SDK calls a server that has no room.
 const OVERLOADED: u16 = 529;
 
+/// The code of a request that is to be kept as a thread; Anthropic's own.
+pub(super) const NO_THREADS: &str = "thread_unsupported_request";
+
 /// The body of an error.
 pub(super) fn object(problem: &Problem, id: &str) -> Value {
     let mut error = problem.to_json()["error"].take();
     let kind = kind(problem.status());
+    let details = details(&error);
     if let Some(members) = error.as_object_mut() {
         members.insert("type".into(), kind.into());
+        members.extend(details.map(|details| ("details".to_owned(), details)));
     }
     json!({ "type": "error", "error": error, "request_id": id })
+}
+
+/// The code where Anthropic's SDK looks for it.
+fn details(error: &Value) -> Option<Value> {
+    let code = error["code"].as_str()?;
+    let mut details = json!({ "error_code": code });
+    if code == NO_THREADS {
+        details["unsupported"] = json!([error["param"]]);
+    }
+    Some(details)
 }
 
 /// An error as an answer.

@@ -10,6 +10,7 @@ use crate::http::marks;
 use crate::units::EpisodeId;
 
 use super::conversation;
+use super::errors::NO_THREADS;
 
 /// The members that are not about budgets; those were taken before.
 pub(super) fn request(
@@ -71,7 +72,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("mcp_servers", "is not offered: servers of tools run elsewhere; leave it out"),
     ("container", "is not offered: containers run elsewhere; leave it out"),
     ("compaction", "is not offered: ask for a summary as for any other answer"),
-    ("thread", "is not offered: conversations of messages are not kept; send all of it as messages"),
     ("fallbacks", "is not offered: name a route, whose models take over from one another"),
     ("fallback_credit_token", "is not offered; leave it out"),
     ("billing_policy", "is not offered: the key says who is billed; leave it out"),
@@ -93,6 +93,11 @@ fn refused(fields: &mut Fields) -> Result<(), Problem> {
         if fields.take(param).is_some_and(|value| is_there(&value)) {
             return Err(Problem::invalid(Some(param), why));
         }
+    }
+    // The SDK's tool runner asks for one by itself, and by this code knows to go on without.
+    if fields.take("thread").is_some() {
+        let why = "is not offered: conversations of messages are not kept; send all of it as messages";
+        return Err(Problem::invalid(Some("thread"), why).code(NO_THREADS));
     }
     Ok(())
 }

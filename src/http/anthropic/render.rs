@@ -59,7 +59,9 @@ pub(super) fn stop(receipt: &Receipt) -> (Value, Value) {
 pub(super) fn usage(receipt: &Receipt) -> Value {
     let Some(spent) = receipt.choices.first().map(|choice| &choice.spent) else { return read(Tokens::ZERO) };
     let cached = spent.cache_read().min(spent.prompt);
-    counted(spent.prompt.saturating_sub(cached), cached, spent.completion())
+    let mut usage = counted(spent.prompt.saturating_sub(cached), cached, spent.completion());
+    usage["output_tokens_details"] = json!({ "thinking_tokens": spent.thinking });
+    usage
 }
 
 /// Before anything is written: what is to be read.

@@ -32,6 +32,15 @@ const PASSED: &[&str] = &[
     "verbosity",
 ];
 
+/// What clients send by themselves and what changes nothing in an answer: marks for a provider's cache, a guess at the answer,
+/// which would only make it quicker, and `OpenRouter`'s wish for usage, which is told anyway.
+const IDLE: &[&str] = &["prompt_cache_retention", "prompt_cache_options", "prediction", "usage"];
+
+/// What our own answers, and those of others, carry besides, and so what clients send back. The last two are LiteLLM's, which
+/// says there once more what it has read.
+const CARRIED: &[&str] =
+    &["refusal", "annotations", "audio", "function_call", "provider_specific_fields", "thinking_blocks"];
+
 /// The members of a body that are not about budgets; those were taken before.
 pub(super) fn request(fields: &mut Fields, model: String) -> Result<(Request, Wanted), Problem> {
     let mut messages = messages(fields)?;
@@ -114,6 +123,10 @@ pub(super) fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> 
             return Err(Problem::invalid(Some(param), message));
         }
     }
+    if fields.take("modalities").is_some_and(|asked| asked != json!(["text"])) {
+        return Err(Problem::invalid(Some("modalities"), "may only be [\"text\"] here"));
+    }
+    fields.pass(IDLE);
     Ok(fields.pass(PASSED))
 }
 
@@ -186,8 +199,7 @@ fn message(path: &str, value: Value) -> Result<Message, Problem> {
     }
     let thought = fields.text("reasoning_content")?;
     let thought = thought.or(fields.text("reasoning")?);
-    // What our own answers, and those of others, carry besides.
-    fields.pass(&["refusal", "annotations", "audio", "function_call"]);
+    fields.pass(CARRIED);
     let message = Message {
         role,
         content,
@@ -226,6 +238,7 @@ fn content(fields: &mut Fields) -> Result<Vec<Part>, Problem> {
 fn content_part(fields: &mut Fields) -> Result<Part, Problem> {
     match fields.text("type")?.as_deref() {
         Some("text") => Ok(Part::Text(fields.need("text")?)),
+        Some("refusal") => Ok(Part::Text(fields.need("refusal")?)),
         Some("image_url") => image(fields),
         Some("input_audio") => audio(fields),
         _ => {

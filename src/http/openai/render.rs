@@ -120,17 +120,20 @@ pub(crate) fn completion(receipt: &Receipt, said: Vec<Said>, created: Timestamp,
     })
 }
 
-/// The delivered choices, summed; the prompt once.
+/// The delivered choices, summed; the prompt, and what of it came from the provider's cache, once.
 pub(super) fn usage(receipt: &Receipt) -> Value {
     let total = |count: fn(&Spent) -> Tokens| -> Tokens {
         receipt.choices.iter().map(|choice| count(&choice.spent)).sum()
     };
-    let prompt = receipt.choices.first().map_or(Tokens::ZERO, |choice| choice.spent.prompt);
+    let first = receipt.choices.first().map(|choice| &choice.spent);
+    let prompt = first.map_or(Tokens::ZERO, |spent| spent.prompt);
+    let cached = first.map_or(Tokens::ZERO, |spent| spent.cache_read().min(prompt));
     let completion = total(Spent::completion);
     json!({
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
+        "prompt_tokens_details": { "cached_tokens": cached },
         "completion_tokens_details": { "reasoning_tokens": total(|spent| spent.thinking) },
     })
 }

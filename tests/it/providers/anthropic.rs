@@ -276,12 +276,16 @@ async fn a_prompt_in_the_cache_costs_what_the_cache_costs() {
     let model = cached();
     let world = world(vec![(model, backend(&emulator, "m", |settings| settings.caches = true))]).await;
     let asked = json!({ "budget": { "thinking_tokens": 0 } });
-    let first = message(&ask(&world, &asked).await);
+    let first = ask(&world, &asked).await;
+    let first_told = first.json()["usage"]["prompt_tokens_details"]["cached_tokens"].take();
+    let first = message(&first);
     let mut second = body(&asked);
     let more = json!({ "role": "user", "content": "and then?" });
     second["messages"].as_array_mut().unwrap().extend([first, more]);
-    message(&world.ask("sk-acme", &second).await);
+    let second = world.ask("sk-acme", &second).await.good();
     let bills = emulator.bills();
+    let told = &second["usage"]["prompt_tokens_details"]["cached_tokens"];
+    assert_eq!((told, &first_told), (&json!(bills[1].cache_read), &json!(0)), "as OpenAI tells it");
     assert!(bills[0].cache_write > 0 && bills[1].cache_read > 0 && bills[1].cache_write > 0, "{bills:?}");
     assert_eq!(spent(&world).await, price_cached(&bills));
 }
