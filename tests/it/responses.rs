@@ -1,6 +1,7 @@
 //! OpenAI's Responses as an API of ours: its own SDKs, and agents built on it, changed only in the base URL.
 
 mod kept;
+mod programs;
 mod sdks;
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@ mod echo;
 mod form;
 mod items;
 mod keeping;
+mod offer;
 mod output;
 mod parse;
 mod parts;
