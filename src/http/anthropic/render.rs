@@ -10,11 +10,22 @@ use crate::units::{RequestId, Tokens};
 
 use super::blocks;
 
+/// What is told of thoughts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum Thoughts {
+    /// Nothing.
+    Hidden,
+    /// What their provider signed, so that they can be sent back, and not their text.
+    Sealed,
+    /// All.
+    Shown,
+}
+
 /// How the answer is to look.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http) struct Look {
     /// Thoughts beside the answer.
-    pub(in crate::http) thoughts: bool,
+    pub(in crate::http) thoughts: Thoughts,
 }
 
 /// The whole answer as one object.
@@ -59,7 +70,9 @@ pub(super) fn stop(receipt: &Receipt) -> (Value, Value) {
 pub(super) fn usage(receipt: &Receipt) -> Value {
     let Some(spent) = receipt.choices.first().map(|choice| &choice.spent) else { return read(Tokens::ZERO) };
     let cached = spent.cache_read().min(spent.prompt);
-    counted(spent.prompt.saturating_sub(cached), cached, spent.completion())
+    let mut usage = counted(spent.prompt.saturating_sub(cached), cached, spent.completion());
+    usage["output_tokens_details"] = json!({ "thinking_tokens": spent.thinking });
+    usage
 }
 
 /// Before anything is written: what is to be read.
