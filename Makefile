@@ -12,7 +12,7 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint fuzz bench card budgets voting agents heed libraries image decide prior
+.PHONY: run build test test-tools lint fuzz bench card budgets voting agents heed clients libraries image decide prior
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -72,6 +72,10 @@ heed: build test-tools
 libraries: test-tools
 	@scripts/python.sh .venv/libraries tests/libraries.txt
 	cargo test --locked --test it libraries -- --ignored
+
+# Codex and Claude Code themselves, through a running gateway with a scripted model: whole runs, limits, money; two minutes and 800 MB.
+clients: build test-tools
+	scripts/clients.sh
 
 # Every step of the Dockerfile, on this machine, into a folder of its own; then starts what came out once.
 image:

@@ -81,6 +81,8 @@ pub(super) struct Dialects<'a> {
     budget: Budget,
     /// False where the caller wants no thoughts shown.
     pub(super) thoughts: bool,
+    /// True where it wants them back all the same, unread, as what their provider signed.
+    pub(super) sealed: bool,
 }
 
 /// A header that is an object.
@@ -122,7 +124,7 @@ impl<'a> Dialects<'a> {
     }
 
     fn of(efforts: &'a Efforts, members: Members) -> Dialects<'a> {
-        Dialects { efforts, budget: Budget { members, ..Budget::default() }, thoughts: true }
+        Dialects { efforts, budget: Budget { members, ..Budget::default() }, thoughts: true, sealed: false }
     }
 
     pub(super) fn finish(self) -> Budget {
@@ -304,9 +306,11 @@ impl<'a> Dialects<'a> {
         }
         match fields.text("display")?.as_deref() {
             None | Some("summarized") => {}
-            Some("omitted") => self.thoughts = false,
+            // Models here write no updates on what they think, so nothing is left of it.
+            Some("omitted" | "updates") => (self.thoughts, self.sealed) = (false, true),
             Some(_) => {
-                return Err(Problem::invalid(Some("thinking.display"), "must be summarized or omitted"));
+                let must = "must be summarized, omitted or updates";
+                return Err(Problem::invalid(Some("thinking.display"), must));
             }
         }
         fields.end()

@@ -1,5 +1,7 @@
 //! Anthropic's Messages as an API of ours: its own SDK, changed only in the base URL.
 
+mod programs;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 
 mod conversations;
 mod kept;
+mod programs;
 mod sdks;
 
 use std::sync::Arc;

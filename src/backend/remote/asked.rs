@@ -1,6 +1,7 @@
 //! What a caller asks for in OpenAI's words, for upstreams that have other words for it.
 
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 use super::no_words;
 use crate::backend::Failure;
@@ -128,6 +129,19 @@ pub(super) fn no_penalties(request: &Request) -> Result<(), Failure> {
 pub(super) fn user(request: &Request) -> Option<&str> {
     let text = |name: &str| request.extra.get(name).and_then(Value::as_str);
     text("safety_identifier").or_else(|| text("user"))
+}
+
+/// The longest name of a user that OpenAI, and those in front of it, take; agents write whole objects there.
+const USER_MAX: usize = 64;
+
+/// A member as it is passed on: as it came, but for a user's name that is too long, of which the hash goes.
+pub(super) fn passed(name: &str, value: &Value) -> (String, Value) {
+    let long = match (name, value) {
+        ("user" | "safety_identifier", Value::String(user)) if user.chars().count() > USER_MAX => user,
+        _ => return (name.to_owned(), value.clone()),
+    };
+    let hash: String = Sha256::digest(long).iter().map(|byte| format!("{byte:02x}")).collect();
+    (name.to_owned(), hash.into())
 }
 
 /// True where only one tool may be called at a time.

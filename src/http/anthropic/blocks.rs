@@ -6,15 +6,21 @@ use crate::chat::{Event, Signed};
 use crate::http::said::Said;
 use crate::http::signed;
 
+use super::render::Thoughts;
+
 /// Arguments that are no JSON, as Anthropic has them wrapped.
 const INVALID: &str = "INVALID_JSON";
 
-/// The blocks of a whole answer; thoughts only where they are asked for.
-pub(super) fn of(said: Said, thoughts: bool) -> Vec<Value> {
+/// The blocks of a whole answer; thoughts as they are asked for.
+pub(super) fn of(said: Said, thoughts: Thoughts) -> Vec<Value> {
     let mut blocks: Vec<Value> = Vec::new();
     for event in said.into_events() {
         match event {
-            Event::Thought(_) | Event::Signed(_) if !thoughts => {}
+            Event::Signed(_) if thoughts == Thoughts::Hidden => {}
+            Event::Signed(signed) if thoughts == Thoughts::Sealed => {
+                blocks.push(thinking("", &signed::sealed(&signed)));
+            }
+            Event::Thought(_) if thoughts != Thoughts::Shown => {}
             Event::Thought(text) => blocks.push(thinking(&text, "")),
             Event::Signed(signed) => sign(&mut blocks, &signed),
             Event::Answer(text) => blocks.push(text_block(&text)),

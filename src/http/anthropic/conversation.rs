@@ -8,19 +8,20 @@ use crate::http::fields::Fields;
 use crate::http::paired::{self, Turns, Unpaired};
 use crate::http::{marks, signed};
 
-/// `system` and `messages`.
-pub(super) fn read(fields: &mut Fields) -> Result<Vec<Message>, Problem> {
+/// `system` and `messages`; and how deep to think from here on, where a message of the system's says so.
+pub(super) fn read(fields: &mut Fields) -> Result<(Vec<Message>, Option<String>), Problem> {
     let mut conversation: Vec<Message> = system(fields)?.into_iter().collect();
+    let mut effort = None;
     let must = "a list with at least one message";
     let list = fields.list("messages")?.ok_or_else(|| Problem::missing("messages", must))?;
     if list.is_empty() {
         return Err(Problem::invalid(Some("messages"), format!("must be {must}")));
     }
     for (at, value) in list.into_iter().enumerate() {
-        turn(&format!("messages[{at}]"), value, &mut conversation)?;
+        effort = turn(&format!("messages[{at}]"), value, &mut conversation)?.or(effort);
     }
     paired::check(&conversation, Turns::Joined).map_err(|unpaired| unanswered(&unpaired))?;
-    Ok(conversation)
+    Ok((conversation, effort))
 }
 
 /// Anthropic refuses such conversations too.
@@ -60,7 +61,8 @@ fn system(fields: &mut Fields) -> Result<Option<Message>, Problem> {
 }
 
 /// One turn. Results of tools are messages of their own in the canonical conversation, in the order they stand in.
-fn turn(path: &str, value: Value, conversation: &mut Vec<Message>) -> Result<(), Problem> {
+/// Gives back the effort that it sets.
+fn turn(path: &str, value: Value, conversation: &mut Vec<Message>) -> Result<Option<String>, Problem> {
     let mut fields = Fields::of(path, value)?;
     let role = match fields.text("role")?.as_deref() {
         Some("user") => Role::User,
@@ -71,15 +73,17 @@ fn turn(path: &str, value: Value, conversation: &mut Vec<Message>) -> Result<(),
             return Err(Problem::invalid(Some(&fields.name("role")), must));
         }
     };
+    let config = if role == Role::System { fields.fields("output_config")? } else { None };
     let name = fields.name("content");
     let blocks = match fields.take("content") {
         Some(Value::String(text)) => vec![json!({ "type": "text", "text": text })],
         Some(Value::Array(blocks)) => blocks,
+        None if config.is_some() => Vec::new(),
         None => return Err(Problem::missing(&name, "a string or a list of blocks")),
         Some(_) => return Err(Problem::invalid(Some(&name), "must be a string or a list of blocks")),
     };
     fields.end()?;
-    if blocks.is_empty() && role != Role::Assistant {
+    if blocks.is_empty() && role != Role::Assistant && config.is_none() {
         return Err(Problem::invalid(Some(&name), "is empty"));
     }
     let mut message = empty(role);
@@ -96,7 +100,14 @@ fn turn(path: &str, value: Value, conversation: &mut Vec<Message>) -> Result<(),
     if said {
         conversation.push(message);
     }
-    Ok(())
+    config.map_or(Ok(None), effort)
+}
+
+/// The effort that a message of the system's sets.
+fn effort(mut config: Fields) -> Result<Option<String>, Problem> {
+    let effort = config.text("effort")?;
+    config.end()?;
+    Ok(effort)
 }
 
 fn empty(role: Role) -> Message {
@@ -114,7 +125,10 @@ fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message
         ("thinking", Role::Assistant) => {
             let thought = block.need("thinking")?;
             message.signed.extend(block.text("signature")?.as_deref().and_then(signed::unsealed));
-            message.thought.get_or_insert_default().push_str(&thought);
+            // One that was not shown comes back without its text.
+            if !thought.is_empty() {
+                message.thought.get_or_insert_default().push_str(&thought);
+            }
             block.end()?;
         }
         ("redacted_thinking", Role::Assistant) => {
@@ -203,6 +217,11 @@ fn given(path: &str, at: usize, part: Value, content: &mut Vec<Part>) -> Result<
     match block.text("type")?.as_deref() {
         Some("text") => text(block, content),
         Some("image") => image(block, content),
-        _ => Err(Problem::invalid(Some(&block.name("type")), "must be text or image")),
+        // What a search of the caller's found: every tool of the request is told anyway, so its name is enough.
+        Some("tool_reference") => {
+            content.push(Part::Text(format!("tool: {}\n", block.need("tool_name")?)));
+            end(block, content)
+        }
+        _ => Err(Problem::invalid(Some(&block.name("type")), "must be text, image or tool_reference")),
     }
 }

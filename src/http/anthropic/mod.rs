@@ -17,7 +17,7 @@ use super::fields::Fields;
 use super::{marks, strict};
 
 pub(super) use errors::{problem, reworded};
-pub(super) use render::{Look, message};
+pub(super) use render::{Look, Thoughts, message};
 pub(super) use stream::Chunks;
 
 /// What the caller wants of the wire, apart from the answer itself.
@@ -26,7 +26,7 @@ pub(super) struct Wanted {
     /// Events as they come, or one object.
     pub(super) stream: bool,
     /// Thoughts beside the answer.
-    pub(super) thoughts: bool,
+    pub(super) thoughts: Thoughts,
 }
 
 /// Reads the body and the headers of a request for a message.
@@ -44,7 +44,12 @@ pub(super) fn read(
     dialects.messages(&mut fields)?;
     dialects.headers(headers)?;
     let mut request = parse::request(&mut fields, &mut dialects, model)?;
-    let wanted = Wanted { stream: fields.flag("stream")?.unwrap_or(false), thoughts: dialects.thoughts };
+    let thoughts = match (dialects.thoughts, dialects.sealed) {
+        (true, _) => Thoughts::Shown,
+        (false, true) => Thoughts::Sealed,
+        (false, false) => Thoughts::Hidden,
+    };
+    let wanted = Wanted { stream: fields.flag("stream")?.unwrap_or(false), thoughts };
     request.streams = wanted.stream;
     request.budget = dialects.finish();
     fields.end()?;

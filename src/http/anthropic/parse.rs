@@ -18,10 +18,10 @@ pub(super) fn request(
     dialects: &mut Dialects,
     model: String,
 ) -> Result<Request, Problem> {
-    let mut messages = conversation::read(fields)?;
+    let (mut messages, effort) = conversation::read(fields)?;
     marks::take_whole(fields, &mut messages)?;
     refused(fields)?;
-    let response_format = output(fields, dialects)?;
+    let response_format = output(fields, dialects, effort)?;
     let (tool_choice, one_by_one) = tool_choice(fields)?;
     let mut extra = Map::new();
     let (user, episode) = metadata(fields)?;
@@ -117,12 +117,18 @@ fn edits(fields: &mut Fields) -> Result<(), Problem> {
     }
 }
 
-/// `output_config`: how deep to think, and the form of the answer.
-fn output(fields: &mut Fields, dialects: &mut Dialects) -> Result<Option<Value>, Problem> {
+/// `output_config`: how deep to think, unless the conversation says otherwise, and the form of the answer.
+fn output(
+    fields: &mut Fields,
+    dialects: &mut Dialects,
+    effort: Option<String>,
+) -> Result<Option<Value>, Problem> {
     // Where it stood before it was a member of that.
     let format = fields.fields("output_format")?.map(schema).transpose()?;
-    let Some(mut output) = fields.fields("output_config")? else { return Ok(format) };
-    dialects.word("output_config.effort", output.text("effort")?)?;
+    let mut output = fields.fields("output_config")?;
+    let whole = output.as_mut().map(|output| output.text("effort")).transpose()?.flatten();
+    dialects.word("output_config.effort", effort.or(whole))?;
+    let Some(mut output) = output else { return Ok(format) };
     let format = output.fields("format")?.map(schema).transpose()?.or(format);
     output.end()?;
     Ok(format)

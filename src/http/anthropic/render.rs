@@ -10,11 +10,22 @@ use crate::units::{RequestId, Tokens};
 
 use super::blocks;
 
+/// What is told of thoughts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum Thoughts {
+    /// Nothing.
+    Hidden,
+    /// What their provider signed, so that they can be sent back, and not their text.
+    Sealed,
+    /// All.
+    Shown,
+}
+
 /// How the answer is to look.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http) struct Look {
     /// Thoughts beside the answer.
-    pub(in crate::http) thoughts: bool,
+    pub(in crate::http) thoughts: Thoughts,
 }
 
 /// The whole answer as one object.

@@ -16,7 +16,7 @@ use crate::units::{RequestId, Tokens};
 
 use super::blocks;
 use super::errors;
-use super::render::{Look, frame, read, stop, usage};
+use super::render::{Look, Thoughts, frame, read, stop, usage};
 
 /// The block that is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,8 @@ impl Chunks {
 
     fn event(&mut self, said: Event) -> String {
         match said {
-            Event::Thought(_) | Event::Signed(_) if !self.look.thoughts => String::new(),
+            Event::Thought(_) if self.look.thoughts != Thoughts::Shown => String::new(),
+            Event::Signed(_) if self.look.thoughts == Thoughts::Hidden => String::new(),
             Event::Thought(text) => {
                 let opened = self.open(Open::Thinking, || blocks::thinking("", ""));
                 opened + &self.delta(&json!({ "type": "thinking_delta", "thinking": text }))
@@ -111,11 +112,16 @@ impl Chunks {
         event("content_block_delta", json!({ "index": self.at(), "delta": delta }))
     }
 
-    /// A signature closes the thought that it is of.
+    /// A signature closes the thought that it is of; where thoughts are not shown, it has one without a text.
     fn signed(&mut self, signed: &Signed) -> String {
+        let mut told = String::new();
+        if self.look.thoughts == Thoughts::Sealed {
+            told += &self.open(Open::Thinking, || blocks::thinking("", ""));
+        }
         if self.open == Some(Open::Thinking) {
             let signature = signed::sealed(signed);
-            return self.delta(&json!({ "type": "signature_delta", "signature": signature })) + &self.close();
+            told += &self.delta(&json!({ "type": "signature_delta", "signature": signature }));
+            return told + &self.close();
         }
         let closed = self.close();
         self.opened += 1;
@@ -207,7 +213,7 @@ mod tests {
     use super::*;
     use crate::chat::{Maker, Origin};
 
-    fn chunks(thoughts: bool) -> Chunks {
+    fn chunks(thoughts: Thoughts) -> Chunks {
         Chunks {
             id: RequestId::new(),
             model: "m".into(),
@@ -226,7 +232,7 @@ mod tests {
     }
 
     /// `3+thinking` opens block 3, `3-` closes it, everything between is what was added to it.
-    fn check(thoughts: bool, said: Vec<Event>, expected: &str) {
+    fn check(thoughts: Thoughts, said: Vec<Event>, expected: &str) {
         let mut chunks = chunks(thoughts);
         let mut text: String = said.into_iter().map(|event| chunks.event(event)).collect();
         while !chunks.waiting.is_empty() {
@@ -254,8 +260,9 @@ mod tests {
     #[test]
     fn blocks_open_and_close_one_after_another() {
         let said = || vec![Event::Thought("a".into()), Event::Thought("b".into()), Event::Answer("c".into())];
-        check(true, said(), "0+thinking a b 0- 1+text c 1-");
-        check(false, said(), "0+text c 0-");
+        check(Thoughts::Shown, said(), "0+thinking a b 0- 1+text c 1-");
+        check(Thoughts::Hidden, said(), "0+text c 0-");
+        check(Thoughts::Sealed, said(), "0+text c 0-");
     }
 
     #[test]
@@ -265,7 +272,11 @@ mod tests {
         let signed = || Event::Signed(part.clone());
         let seal = signed::sealed(&part);
         let said = vec![Event::Thought("a".into()), signed(), signed(), Event::Answer("c".into())];
-        check(true, said, &format!("0+thinking a {seal} 0- 1+redacted_thinking 1- 2+text c 2-"));
+        let shown = format!("0+thinking a {seal} 0- 1+redacted_thinking 1- 2+text c 2-");
+        check(Thoughts::Shown, said.clone(), &shown);
+        let sealed = format!("0+thinking {seal} 0- 1+thinking {seal} 1- 2+text c 2-");
+        check(Thoughts::Sealed, said.clone(), &sealed);
+        check(Thoughts::Hidden, said, "0+text c 0-");
     }
 
     #[test]
@@ -277,8 +288,8 @@ mod tests {
             call(1, None, "]"),
             call(2, Some("h"), "{}"),
         ];
-        check(true, said, "0+tool_use { } 0- 1+tool_use [] 1- 2+tool_use {} 2-");
+        check(Thoughts::Shown, said, "0+tool_use { } 0- 1+tool_use [] 1- 2+tool_use {} 2-");
         let whole = vec![call(0, Some("f"), "{}"), call(1, Some("g"), "{"), call(1, None, "}")];
-        check(true, whole, "0+tool_use {} 0- 1+tool_use { } 1-");
+        check(Thoughts::Shown, whole, "0+tool_use {} 0- 1+tool_use { } 1-");
     }
 }

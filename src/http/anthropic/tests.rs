@@ -36,7 +36,8 @@ fn results_of_tools_become_messages_of_their_own_in_order() {
             ]},
             { "role": "user", "content": [
                 { "type": "tool_result", "tool_use_id": "t1", "content": "cat", "is_error": true },
-                { "type": "tool_result", "tool_use_id": "t2" },
+                { "type": "tool_result", "tool_use_id": "t2",
+                  "content": [{ "type": "tool_reference", "tool_name": "CronList" }] },
                 { "type": "text", "text": "go on", "cache_control": { "type": "ephemeral" } },
             ]},
         ]),
@@ -47,6 +48,7 @@ fn results_of_tools_become_messages_of_their_own_in_order() {
     assert_eq!(request.messages[2].tool_calls[0].arguments, r#"{"q":1}"#);
     assert_eq!(request.messages[3].plain(), "Error: cat");
     assert_eq!(request.messages[4].tool_call_id.as_deref(), Some("t2"));
+    assert_eq!(request.messages[4].plain(), "tool: CronList\n");
     assert_eq!(request.messages[5].content, [Part::Text("go on".into()), Part::Mark(Keep::Minutes)]);
 }
 
@@ -67,6 +69,37 @@ fn thoughts_come_back_with_what_was_signed_of_them_byte_for_byte() {
     );
     assert_eq!(request.messages[1].thought.as_deref(), Some("hm!"));
     assert_eq!(request.messages[1].signed, [one.clone(), one]);
+}
+
+#[test]
+fn the_last_effort_that_a_conversation_says_holds() {
+    let efforts = Efforts::from(
+        [("low", 0.25), ("high", 1.0)].map(|(word, share)| (word.to_owned(), share.try_into().unwrap())),
+    );
+    let depth = |messages: Value| {
+        let body = json!({ "model": "m", "max_tokens": 9, "output_config": { "effort": "low" }, "messages": messages });
+        let (request, _) = read(body.to_string().as_bytes(), &HeaderMap::new(), &efforts)?;
+        Ok::<_, Problem>((request.budget.depth.unwrap().word, request.messages.len()))
+    };
+    let user = || json!({ "role": "user", "content": "hi" });
+    let system = |config: Value| json!({ "role": "system", "content": [], "output_config": config });
+    let said = |word: &str, messages: usize| (Some(word.to_owned()), messages);
+    let high = || json!({ "effort": "high" });
+    assert_eq!(depth(json!([user()])).unwrap(), said("low", 1));
+    assert_eq!(depth(json!([user(), system(high())])).unwrap(), said("high", 1));
+    assert_eq!(depth(json!([system(high()), user(), system(json!({}))])).unwrap(), said("high", 1));
+    assert_eq!(
+        depth(json!([system(high()), user(), system(json!({ "effort": "low" }))])).unwrap(),
+        said("low", 1)
+    );
+    let refused =
+        |message: Value| depth(json!([user(), message])).expect_err("is refused").message().to_owned();
+    assert!(refused(json!({ "role": "system", "content": [] })).starts_with("messages[1].content is empty"));
+    let mine = json!({ "role": "user", "content": "x", "output_config": high() });
+    assert!(refused(mine).starts_with("messages[1].output_config is not known here"));
+    assert!(
+        refused(system(json!({ "format": {} }))).starts_with("messages[1].output_config.format is not known")
+    );
 }
 
 #[test]
@@ -127,7 +160,7 @@ fn what_newer_clients_say_by_themselves_is_taken() {
         &json!({
             "context_management": { "edits": [{ "type": "clear_thinking_20251015", "keep": "all" }] },
             "metadata": { "user_id": "u" }, "service_tier": "auto", "speed": "standard", "mcp_servers": [],
-            "output_format": schema,
+            "output_format": schema, "thinking": { "type": "adaptive", "display": "updates" },
             "tools": [{ "name": "f", "input_schema": {}, "allowed_callers": ["direct"], "defer_loading": false }],
         }),
     );

@@ -8,7 +8,7 @@ use crate::gateway::Receipt;
 use crate::http::openai::budget;
 use crate::units::{RequestId, Timestamp, Tokens};
 
-use super::name;
+use super::{name, tools};
 
 /// Members that are repeated as they were sent, null where they were not.
 const REPEATED: &[&str] = &[
@@ -48,11 +48,20 @@ pub(super) fn of(members: &Map<String, Value>) -> Map<String, Value> {
         ("reasoning", json!({ "effort": effort, "summary": summary })),
         ("text", shown),
         ("tool_choice", sent("tool_choice").unwrap_or_else(|| "auto".into())),
-        ("tools", sent("tools").unwrap_or_else(|| json!([]))),
+        ("tools", offered(sent("tools"))),
     ] {
         echo.insert(key.to_owned(), value);
     }
     echo
+}
+
+/// The tools that models are told of.
+fn offered(tools: Option<Value>) -> Value {
+    let mut tools = tools.unwrap_or_else(|| json!([]));
+    if let Some(list) = tools.as_array_mut() {
+        list.retain(|tool| !tools::is_left_out(tool));
+    }
+    tools
 }
 
 /// A response that has not ended.

@@ -4,13 +4,14 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::chat::{Message, Part, Role, ToolCall};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
 use crate::http::signed;
 
+use super::offer::{Offer, known_as};
 use super::{parts, tools};
 
 /// A conversation that grows item by item.
@@ -18,6 +19,8 @@ use super::{parts, tools};
 pub(super) struct Conversation {
     messages: Vec<Message>,
     results: Results,
+    /// The tools that items offer.
+    offer: Offer,
     /// True where results came after the model's last words: its next ones are another turn.
     is_answered: bool,
 }
@@ -28,6 +31,11 @@ impl Conversation {
         let system =
             instructions.filter(|text| !text.is_empty()).map(|text| Message::text(Role::System, text));
         Conversation { messages: system.into_iter().collect(), ..Conversation::default() }
+    }
+
+    /// The tools that its items offer.
+    pub(super) fn take_offer(&mut self) -> Offer {
+        std::mem::take(&mut self.offer)
     }
 
     /// The messages. Outputs are found by their calls wherever they stand, as OpenAI finds them, and are put right behind
@@ -69,14 +77,21 @@ impl Conversation {
                 self.call(&mut item, arguments)?;
             }
             Some("function_call_output" | "custom_tool_call_output") => self.result(&mut item)?,
+            Some("additional_tools") => {
+                item.need("role")?;
+                tools::read(&mut item, &mut self.offer)?;
+            }
+            Some("tool_search_call") => self.search(&mut item)?,
+            Some("tool_search_output") => self.found(&mut item)?,
             Some(_) => {
                 let must = "must be message, reasoning, function_call, function_call_output, custom_tool_call, \
-                            custom_tool_call_output or item_reference: nothing else is made here";
+                            custom_tool_call_output, tool_search_call, tool_search_output, additional_tools or \
+                            item_reference: nothing else is made here";
                 return Err(Problem::invalid(Some(&item.name("type")), must));
             }
         }
         // What items carry when they come back.
-        item.pass(&["id", "status", "phase", "namespace", "caller", "async"]);
+        item.pass(&["id", "status", "phase", "namespace", "caller", "async", "created_by"]);
         item.end()
     }
 
@@ -111,8 +126,34 @@ impl Conversation {
     }
 
     fn call(&mut self, item: &mut Fields, arguments: String) -> Result<(), Problem> {
-        let call = ToolCall { id: item.need("call_id")?, name: item.need("name")?, arguments };
+        let space = item.text("namespace")?;
+        let name = known_as(space.as_deref(), &item.need("name")?);
+        let call = ToolCall { id: item.need("call_id")?, name, arguments };
         self.turn().tool_calls.push(call);
+        Ok(())
+    }
+
+    /// A search for tools, which the caller made.
+    fn search(&mut self, item: &mut Fields) -> Result<(), Problem> {
+        ours(item)?;
+        let arguments = match item.take("arguments") {
+            Some(Value::String(text)) => text,
+            Some(arguments) => arguments.to_string(),
+            None => "{}".to_owned(),
+        };
+        let call = ToolCall { id: item.need("call_id")?, name: tools::SEARCH.to_owned(), arguments };
+        self.turn().tool_calls.push(call);
+        Ok(())
+    }
+
+    /// What such a search found can be called from here on.
+    fn found(&mut self, item: &mut Fields) -> Result<(), Problem> {
+        ours(item)?;
+        let id = item.need("call_id")?;
+        let found = tools::read(item, &mut self.offer)?;
+        let text = json!({ "tools": found }).to_string();
+        self.results.put(id, vec![Part::Text(text)]);
+        self.is_answered = true;
         Ok(())
     }
 
@@ -175,6 +216,14 @@ impl Results {
             );
             Err(Problem::invalid(Some("input"), why))
         })
+    }
+}
+
+/// Searches that a provider makes are none of ours.
+fn ours(item: &mut Fields) -> Result<(), Problem> {
+    match item.text("execution")?.as_deref() {
+        None | Some("client") => Ok(()),
+        Some(_) => Err(Problem::invalid(Some(&item.name("execution")), "must be client")),
     }
 }
 

@@ -8,6 +8,7 @@ mod item;
 mod items;
 mod keeping;
 mod listing;
+mod offer;
 mod output;
 mod parse;
 mod parts;

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use crate::chat::{Signed, ToolCallDelta};
 use crate::http::signed;
 
-use super::parse::Custom;
+use super::offer::{Form, Kind, Kinds};
 use super::tools;
 
 /// Where thoughts are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Thoughts {
     /// Nowhere; they are kept all the same where the response is.
+    #[default]
     Hidden,
     /// As the text of the reasoning.
     Content,
@@ -22,11 +23,25 @@ pub(super) enum Thoughts {
 }
 
 /// How an answer is to look.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Look {
     pub(super) thoughts: Thoughts,
-    /// The tools whose input is plain text.
-    pub(super) custom: Arc<Custom>,
+    /// What calls of the tools are told as.
+    pub(super) kinds: Arc<Kinds>,
+}
+
+impl Look {
+    /// What a call is told as; one of a tool that nobody offered is a function's.
+    pub(super) fn kind(&self, call: &ToolCallDelta) -> Kind {
+        let name = call.name.clone().unwrap_or_default();
+        self.kinds.get(&name).cloned().unwrap_or_else(|| Kind { name, ..Kind::default() })
+    }
+
+    /// What it looks like.
+    pub(super) fn form(&self, call: &ToolCallDelta) -> Form {
+        let kind = call.name.as_ref().and_then(|name| self.kinds.get(name));
+        kind.map(|kind| kind.form).unwrap_or_default()
+    }
 }
 
 /// An item, and whether its caller sees it.
@@ -65,10 +80,20 @@ pub(super) fn text_part(text: &str) -> Value {
 }
 
 /// A call of one of the caller's tools.
-pub(super) fn call(id: &str, call: &ToolCallDelta, custom: bool) -> Value {
-    let (call_id, name) = (call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default());
-    let mut item = json!({ "id": id, "status": "completed", "call_id": call_id, "name": name });
-    if custom {
+pub(super) fn call(id: &str, call: &ToolCallDelta, kind: &Kind) -> Value {
+    let call_id = call.id.as_deref().unwrap_or_default();
+    let mut item = json!({ "id": id, "status": "completed", "call_id": call_id });
+    if kind.form == Form::Search {
+        item["type"] = "tool_search_call".into();
+        item["execution"] = "client".into();
+        item["arguments"] = tools::searched(&call.arguments);
+        return item;
+    }
+    item["name"] = kind.name.clone().into();
+    if let Some(space) = &kind.space {
+        item["namespace"] = space.clone().into();
+    }
+    if kind.form == Form::Custom {
         item["type"] = "custom_tool_call".into();
         item["input"] = tools::input(&call.arguments).into();
     } else {

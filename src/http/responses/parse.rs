@@ -1,8 +1,5 @@
 //! A request for a response, all of it but the conversation.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
@@ -13,13 +10,14 @@ use crate::http::fields::Fields;
 use crate::http::strict;
 use crate::units::{ConversationId, RequestId};
 
+use super::offer::Offer;
 use super::output::{Look, Thoughts};
 use super::{echo, form, request_of, tools};
 
 /// What was asked for. The conversation is not in the request yet: some of it may lie in the store.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// All but its messages.
+    /// All but its messages and its tools.
     pub(super) request: Request,
     /// The system's words.
     pub(super) instructions: Option<String>,
@@ -33,6 +31,8 @@ pub(super) struct Asked {
     pub(super) store: bool,
     /// Events as they come, or one object.
     pub(super) stream: bool,
+    /// The tools that the request itself offers; items may offer more.
+    pub(super) offer: Offer,
     /// How the answer is to look.
     pub(super) look: Look,
     /// What the response repeats of the request.
@@ -77,8 +77,9 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
     };
     refused(&mut fields)?;
     included(&mut fields)?;
-    let (tools, custom) = tools::read(&mut fields)?;
-    let (tools, tool_choice) = tools::choice(&mut fields, tools)?;
+    let mut offer = Offer::default();
+    tools::read(&mut fields, &mut offer)?;
+    let tool_choice = tools::choice(&mut fields, &mut offer)?;
     let (response_format, verbosity) = form::read(&mut fields)?;
     let stream = fields.flag("stream")?.unwrap_or(false);
     stream_options(&mut fields)?;
@@ -93,11 +94,11 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
         conversation,
         store: fields.flag("store")?.unwrap_or(true),
         stream,
-        look: Look { thoughts, custom: Arc::new(custom) },
+        offer,
+        look: Look { thoughts, ..Look::default() },
         echo,
         request: Request {
             sampling: sampling(&mut fields)?,
-            tools,
             tool_choice,
             response_format,
             extra,
@@ -250,6 +251,3 @@ fn sampling(fields: &mut Fields) -> Result<Sampling, Problem> {
 fn narrow(number: f64) -> f32 {
     number as f32
 }
-
-/// The names of the tools whose input is plain text.
-pub(super) type Custom = BTreeSet<String>;

@@ -81,6 +81,9 @@ async fn put(
     for (at, item) in asked.input.iter().enumerate() {
         conversation.push(&format!("input[{at}]"), item)?;
     }
+    asked.offer.join(conversation.take_offer())?;
+    asked.request.tools = asked.offer.tools()?;
+    asked.look.kinds = Arc::new(std::mem::take(&mut asked.offer.kinds));
     asked.request.messages = conversation.into_messages()?;
     if asked.request.messages.is_empty() {
         return Err(Problem::invalid(Some("input"), "must have at least one item"));

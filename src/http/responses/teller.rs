@@ -8,6 +8,7 @@ use crate::chat::{Event, Signed, ToolCallDelta};
 use crate::http::said::is_whole;
 use crate::units::RequestId;
 
+use super::offer::Form;
 use super::output::{self, Item, Look, Thoughts};
 
 /// The item that is open.
@@ -146,8 +147,8 @@ impl Teller {
         match &mut self.open {
             Some(Open::Call(call)) if call.index == piece.index => {
                 call.arguments.push_str(&piece.arguments);
-                let custom = is_custom(&self.look, call);
-                return if custom { String::new() } else { self.more_arguments(&piece.arguments) };
+                let is_told = self.look.form(call) == Form::Function;
+                return if is_told { self.more_arguments(&piece.arguments) } else { String::new() };
             }
             Some(Open::Call(call)) if !is_whole(&call.arguments) => self.wait(piece),
             _ => {
@@ -178,12 +179,17 @@ impl Teller {
     fn next_call(&mut self) -> String {
         let Some((_, call)) = self.waiting.pop_first() else { return String::new() };
         let closed = self.close("completed");
-        let custom = is_custom(&self.look, &call);
+        let kind = self.look.kind(&call);
         let empty = ToolCallDelta { arguments: String::new(), ..call.clone() };
-        let id = self.id(if custom { "ctc" } else { "fc" });
-        let opened = self.open(Open::Call(call.clone()), output::call(&id, &empty, custom), true);
-        // Of plain text nothing can be told before its wrapping is whole.
-        let told = if custom { String::new() } else { self.more_arguments(&call.arguments) };
+        let id = self.id(match kind.form {
+            Form::Function => "fc",
+            Form::Custom => "ctc",
+            Form::Search => "tsc",
+        });
+        let opened = self.open(Open::Call(call.clone()), output::call(&id, &empty, &kind), true);
+        // Of plain text nothing can be told before its wrapping is whole; a search has no pieces.
+        let is_told = kind.form == Form::Function;
+        let told = if is_told { self.more_arguments(&call.arguments) } else { String::new() };
         closed + &opened + &told
     }
 
@@ -228,16 +234,20 @@ impl Teller {
     }
 
     fn close_call(&mut self, call: &ToolCallDelta, status: &str) -> String {
-        let custom = is_custom(&self.look, call);
-        let item = output::call(&self.item_id(), call, custom);
-        let told = if custom {
-            let input = item["input"].clone();
-            let delta =
-                self.event_of_item("response.custom_tool_call_input.delta", json!({ "delta": input }));
-            delta + &self.event_of_item("response.custom_tool_call_input.done", json!({ "input": input }))
-        } else {
-            let members = json!({ "name": item["name"], "arguments": item["arguments"] });
-            self.event_of_item("response.function_call_arguments.done", members)
+        let kind = self.look.kind(call);
+        let item = output::call(&self.item_id(), call, &kind);
+        let told = match kind.form {
+            Form::Custom => {
+                let input = item["input"].clone();
+                let delta =
+                    self.event_of_item("response.custom_tool_call_input.delta", json!({ "delta": input }));
+                delta + &self.event_of_item("response.custom_tool_call_input.done", json!({ "input": input }))
+            }
+            Form::Function => {
+                let members = json!({ "name": item["name"], "arguments": item["arguments"] });
+                self.event_of_item("response.function_call_arguments.done", members)
+            }
+            Form::Search => String::new(),
         };
         told + &self.done(item, status)
     }
@@ -281,10 +291,6 @@ impl Teller {
         members[at] = 0.into();
         self.event_of_item(name.as_ref(), members)
     }
-}
-
-fn is_custom(look: &Look, call: &ToolCallDelta) -> bool {
-    call.name.as_ref().is_some_and(|name| look.custom.contains(name))
 }
 
 /// An event, whose name stands in it too.

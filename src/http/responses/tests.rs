@@ -4,6 +4,7 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::items::Conversation;
+use super::offer::{Form, Kind, Offer, known_as};
 use super::output::{Item, Look, Thoughts, shown};
 use super::parse::{self, Asked};
 use super::teller::Teller;
@@ -11,6 +12,7 @@ use super::{name, request_of};
 use crate::chat::{Event, Maker, Message, Origin, Part, Role, Signed, ToolCallDelta};
 use crate::http::budget::Efforts;
 use crate::http::error::Problem;
+use crate::http::fields::Fields;
 use crate::http::signed;
 use crate::units::{Count, RequestId, Tokens};
 
@@ -97,12 +99,14 @@ fn settings_become_those_of_the_canonical_request() {
     }));
     let request = &asked.request;
     assert_eq!((request.budget.total, request.budget.calls), (Some(Tokens(100)), Some(Count(2))));
-    let names: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let tools = asked.offer.clone().tools().unwrap_or_else(|problem| panic!("{}", problem.message()));
+    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!((names, &request.tool_choice), (vec!["f", "p"], &Some(json!("required"))));
-    let function = &request.tools[1].declaration["function"];
+    let function = &tools[1].declaration["function"];
     assert_eq!(function["parameters"]["required"], json!(["input"]));
     assert!(function["description"].as_str().unwrap().ends_with("(lark):\nstart: X"));
-    assert!(asked.look.custom.contains("p") && !asked.look.custom.contains("f"));
+    let forms = ["f", "p"].map(|name| asked.offer.kinds[name].form);
+    assert_eq!(forms, [Form::Function, Form::Custom]);
     let schema = json!({ "name": "n", "schema": { "type": "object" }, "strict": true });
     assert_eq!(request.response_format, Some(json!({ "type": "json_schema", "json_schema": schema })));
     let extra = json!({ "metadata": { "a": "b" }, "parallel_tool_calls": false, "prompt_cache_key": "k", "verbosity": "low" });
@@ -120,8 +124,8 @@ fn what_is_wrong_is_named() {
     check_refused(&json!({ "input": 7 }), "input must be a string or a list");
     check_refused(&json!({ "max_output_tokens": 0 }), "max_output_tokens must be at least 1");
     check_refused(
-        &json!({ "tools": [{ "type": "web_search" }] }),
-        "tools[0].type must be function or custom",
+        &json!({ "tools": [{ "type": "file_search" }] }),
+        "tools[0].type must be function, custom, namespace or tool_search",
     );
     check_refused(
         &json!({ "tools": [{ "type": "function" }] }),
@@ -182,8 +186,18 @@ fn call(index: u32, name: Option<&str>, arguments: &str) -> Event {
 }
 
 fn teller(thoughts: Thoughts) -> Teller {
-    let custom = Arc::new(["patch".to_owned()].into());
-    Teller::new("req_0192f0c1a2b34c5d8e6f708192a3b4c5".parse().unwrap(), Look { thoughts, custom })
+    let kind = |form, space: Option<&str>, name: &str| Kind {
+        form,
+        space: space.map(str::to_owned),
+        name: name.to_owned(),
+    };
+    let kinds = [
+        ("patch".to_owned(), kind(Form::Custom, None, "patch")),
+        ("crm__find".to_owned(), kind(Form::Function, Some("crm"), "find")),
+        ("tool_search".to_owned(), kind(Form::Search, None, "tool_search")),
+    ];
+    let look = Look { thoughts, kinds: Arc::new(kinds.into()) };
+    Teller::new("req_0192f0c1a2b34c5d8e6f708192a3b4c5".parse().unwrap(), look)
 }
 
 fn told(thoughts: Thoughts, said: Vec<Event>, status: &str) -> (Vec<Value>, Vec<Item>) {
@@ -251,6 +265,81 @@ fn calls_that_overlap_are_told_one_after_another_and_plain_text_is_unwrapped() {
         call(2, Some("h"), "{}"),
     ];
     check(Thoughts::Content, said, "0+function_call { } 0- 1+custom_tool_call ab 1- 2+function_call {} 2-");
+}
+
+#[test]
+fn calls_are_told_as_those_of_the_tools_that_were_meant() {
+    let said = vec![
+        call(0, Some("crm__find"), r#"{"q":1}"#),
+        call(1, Some("tool_search"), r#"{"query":"#),
+        call(1, None, r#""mail"}"#),
+        call(2, Some("nobodys"), "{}"),
+    ];
+    check(
+        Thoughts::Content,
+        said.clone(),
+        r#"0+function_call {"q":1} 0- 1+tool_search_call 1- 2+function_call {} 2-"#,
+    );
+    let (_, items) = told(Thoughts::Content, said, "completed");
+    let id = |kind: &str, at: u32| format!("{kind}_0192f0c1a2b34c5d8e6f708192a3b4c5_{at}");
+    let expected = json!([
+        { "type": "function_call", "id": id("fc", 0), "status": "completed", "call_id": "crm__find",
+          "namespace": "crm", "name": "find", "arguments": "{\"q\":1}" },
+        { "type": "tool_search_call", "id": id("tsc", 1), "status": "completed", "call_id": "tool_search",
+          "execution": "client", "arguments": { "query": "mail" } },
+        { "type": "function_call", "id": id("fc", 2), "status": "completed", "call_id": "nobodys",
+          "name": "nobodys", "arguments": "{}" },
+    ]);
+    assert_eq!(json!(shown(&items)), expected);
+    // What was told comes back as what the model said.
+    let outputs = ["crm__find", "nobodys"]
+        .map(|id| json!({ "type": "function_call_output", "call_id": id, "output": "x" }));
+    let found = json!({ "type": "tool_search_output", "call_id": "tool_search", "execution": "client", "tools": [
+        { "type": "namespace", "name": "mcp__mail__", "description": "", "tools": [
+            { "type": "function", "name": "send", "defer_loading": true, "parameters": { "type": "object" } }] }] });
+    let items: Vec<Value> = shown(&items).into_iter().chain(outputs).chain([found]).collect();
+    let messages = conversation(&items.into()).unwrap();
+    let calls: Vec<_> =
+        messages[1].tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
+    let said = [("crm__find", r#"{"q":1}"#), ("tool_search", r#"{"query":"mail"}"#), ("nobodys", "{}")];
+    assert_eq!(calls, said);
+    assert_eq!(messages[3].plain(), r#"{"tools":["mcp__mail__send"]}"#);
+}
+
+#[test]
+fn tools_are_known_to_models_by_one_name_each() {
+    for (space, name, known) in [
+        (None, "f", "f"),
+        (Some("functions"), "exec", "exec"),
+        (Some("crm"), "find", "crm__find"),
+        (Some("mcp__mail__"), "send", "mcp__mail__send"),
+    ] {
+        assert_eq!(known_as(space, name), known);
+    }
+    let (one, other) = (known_as(Some(&"s".repeat(60)), "aaaa"), known_as(Some(&"s".repeat(60)), "bbbb"));
+    assert!(one.len() == 64 && other.len() == 64 && one != other, "{one} {other}");
+    let offered = |list: Value| {
+        let mut offer = Offer::default();
+        super::tools::read(&mut Fields::of("", json!({ "tools": list })).unwrap(), &mut offer)?;
+        offer.tools()
+    };
+    let f = |name: &str, says: &str| json!({ "type": "function", "name": name, "description": says });
+    let space = |tools: Value| json!({ "type": "namespace", "name": "crm", "description": "All of it.", "tools": tools });
+    let tools =
+        offered(json!([space(json!([f("a", "One."), f("b", "")])), f("c", ""), f("c", "Again.")])).unwrap();
+    let says = |at: usize| tools[at].declaration["function"]["description"].clone();
+    assert_eq!((tools.len(), says(0), says(2)), (3, json!("All of it.\n\nOne."), json!("Again.")));
+    let refused = |list: Value| offered(list).expect_err("is refused").message().to_owned();
+    let clash = refused(json!([space(json!([f("a", "")])), f("crm__a", "")]));
+    assert!(clash.contains("is known to models as crm__a, and so is another tool"), "{clash}");
+    let nested = refused(json!([space(json!([space(json!([]))]))]));
+    assert!(nested.contains("tools[0].type must be function"), "{nested}");
+    let web = || json!({ "type": "web_search", "external_web_access": true });
+    assert_eq!(offered(json!([web(), f("c", "")])).unwrap().len(), 1);
+    let alone = refused(json!([web()]));
+    assert!(alone.contains("tools[0].type runs at a provider"), "{alone}");
+    let hosted = offered(json!([{ "type": "tool_search" }, f("c", "")])).unwrap();
+    assert_eq!(hosted.len(), 1, "all tools are told, so there is nothing to search for");
 }
 
 /// The whole of it, as it goes over the wire.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::conversation;
 use super::dialect::{BudgetMember, Dialect, EffortMember, Resume, Switch, UsageMember, Word};
 use super::{Settings, text};
+use crate::backend::remote::asked::passed;
 use crate::backend::remote::wire::{self, decimal};
 use crate::backend::remote::{Sent, no_words};
 use crate::backend::{Call, Failure, Part, Thought};
@@ -170,8 +171,8 @@ fn body(settings: &Settings, call: &Call, ask: Ask<'_>) -> Result<Value, Failure
 /// What the caller wants of the answer, in words that all dialects share.
 fn members(call: &Call, dialect: &Dialect, stops: bool) -> Map<String, Value> {
     let request = &call.request;
-    let passed = request.extra.iter().filter(|(name, _)| !OURS.contains(&name.as_str()));
-    let mut body: Map<String, Value> = passed.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let extra = request.extra.iter().filter(|(name, _)| !OURS.contains(&name.as_str()));
+    let mut body: Map<String, Value> = extra.map(|(name, value)| passed(name, value)).collect();
     let sampling = &request.sampling;
     // A choice's own seed, and only where the caller wants one: some upstreams refuse the member. Theirs is a
     // signed number.

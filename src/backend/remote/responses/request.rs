@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Settings;
 use super::input;
-use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties};
+use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties, passed};
 use crate::backend::remote::no_words;
 use crate::backend::remote::wire::decimal;
 use crate::backend::{Call, Failure};
@@ -31,8 +31,8 @@ pub(super) fn body(
         return Err(no_words("this model is given 16 tokens at least"));
     }
     let (instructions, input) = input::split(settings, request)?;
-    let passed = PASSED.iter().filter_map(|name| request.extra.get_key_value(*name));
-    let mut body: Map<String, Value> = passed.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let extra = PASSED.iter().filter_map(|name| request.extra.get_key_value(*name));
+    let mut body: Map<String, Value> = extra.map(|(name, value)| passed(name, value)).collect();
     let encrypted = || json!(["reasoning.encrypted_content"]);
     let sampled = |value: Option<f32>| value.filter(|_| !settings.reasons).map(decimal);
     add(
