@@ -36,7 +36,16 @@ const PASSED: &[&str] = &[
 /// which would only make it quicker, and `OpenRouter`'s wish for usage, which is told anyway.
 const IDLE: &[&str] = &["prompt_cache_retention", "prompt_cache_options", "prediction", "usage"];
 
-/// What our own answers, and those of others, carry besides, and so what clients send back. The last two are LiteLLM's, which
+/// What is not offered, each with what to do instead.
+const REFUSED: &[(&str, &str)] = &[
+    ("functions", "is not offered: it is the older name of tools; send those"),
+    ("function_call", "is not offered: it is the older name of tool_choice; send that"),
+    ("web_search_options", "is not offered: nothing searches here; give the model a tool of yours"),
+    ("audio", "is not offered: answers are text"),
+    ("moderation", "is not offered; leave it out"),
+];
+
+/// What our own answers, and those of others, carry besides, and so what clients send back. The last two are `LiteLLM`'s, which
 /// says there once more what it has read.
 const CARRIED: &[&str] =
     &["refusal", "annotations", "audio", "function_call", "provider_specific_fields", "thinking_blocks"];
@@ -122,6 +131,9 @@ pub(super) fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> 
             let message = "is not offered yet, so it is refused rather than ignored";
             return Err(Problem::invalid(Some(param), message));
         }
+    }
+    if let Some((param, why)) = REFUSED.iter().find(|(param, _)| fields.take(param).is_some()) {
+        return Err(Problem::invalid(Some(param), *why));
     }
     if fields.take("modalities").is_some_and(|asked| asked != json!(["text"])) {
         return Err(Problem::invalid(Some("modalities"), "may only be [\"text\"] here"));

@@ -26,14 +26,29 @@ async fn what_changes_nothing_in_an_answer_is_taken() {
         let answer = world.ask("sk-acme", &completion(more)).await.good();
         assert_eq!(answer["choices"][0]["message"]["content"], "3 after 1");
     }
-    let refused = world.ask("sk-acme", &completion(json!({ "modalities": ["text", "audio"] }))).await;
-    assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!("modalities")));
+}
+
+#[tokio::test]
+async fn what_would_change_an_answer_is_refused_with_what_to_do_instead() {
+    let world = world().await;
+    for (param, value, says) in [
+        ("modalities", json!(["text", "audio"]), "may only be [\"text\"] here"),
+        ("functions", json!([{ "name": "f" }]), "tools"),
+        ("function_call", json!("auto"), "tool_choice"),
+        ("web_search_options", json!({}), "a tool of yours"),
+        ("audio", json!({ "voice": "alloy", "format": "wav" }), "answers are text"),
+        ("logprobs", json!(true), "refused rather than ignored"),
+    ] {
+        let refused = world.ask("sk-acme", &completion(json!({ param: value }))).await;
+        let error = refused.json()["error"].take();
+        assert_eq!((refused.status, &error["param"]), (400, &json!(param)), "{error}");
+        assert!(error["message"].as_str().unwrap().contains(says), "{error}");
+    }
 }
 
 /// A run as a library sends it back: its own words for what we answered.
-async fn check_sent_back(said: Value) {
+async fn check_sent_back(mut said: Value) {
     let call = |city: &str| json!({ "id": city, "type": "function", "function": { "name": "weather", "arguments": "{}" } });
-    let mut said = said;
     said["role"] = "assistant".into();
     said["tool_calls"] = json!(["Paris", "Rome"].map(call));
     let result = |city: &str| json!({ "role": "tool", "tool_call_id": city, "name": "weather", "content": [{ "type": "text", "text": "sun" }] });
