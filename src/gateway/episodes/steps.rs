@@ -135,7 +135,7 @@ impl Gateway {
     }
 }
 
-fn money() -> agent::Wait {
+pub(super) fn money() -> agent::Wait {
     agent::Wait { money: true, ..agent::Wait::default() }
 }
 
