@@ -144,11 +144,15 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// What of that is written, and so counts with the answer. A thought that is none is closed in the prompt elsewhere.
+    /// What of that is written, and so counts with the answer. A thought that is none is closed in the prompt, and the end of
+    /// the text takes the place of a token of the answer; only where a template opens a thought all the same is the hand-off
+    /// written here.
     pub(super) fn written(&self, t: Tokens) -> Tokens {
+        let hand_off = &self.model.hand_off;
         let is_closed_before = match self.class {
             Class::Continue | Class::Native | Class::Turn => true,
-            Class::Inline | Class::Effort => false,
+            Class::Inline => hand_off.unthought < hand_off.overhead,
+            Class::Effort => false,
         };
         let is_none = t == Tokens::ZERO && self.allows(t);
         if is_none && is_closed_before { Tokens::ZERO } else { self.overhead(t) }

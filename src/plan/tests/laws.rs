@@ -116,8 +116,8 @@ proptest! {
             prop_assert!(offer.thinking <= model.thinking_max);
             prop_assert!(demand.prompt + all <= model.context);
             let is_closed_before = match offer.class {
-                Class::Inline | Class::Effort => false,
-                Class::Continue | Class::Native | Class::Turn => true,
+                Class::Inline => model.hand_off.unthought < model.hand_off.overhead,
+                class => class != Class::Effort,
             };
             let is_alone = offer.thinking == Tokens::ZERO && is_closed_before;
             let written = if is_alone { offer.solution } else { all };

@@ -295,13 +295,13 @@ fn nothing_is_set_aside_for_the_end_of_a_thought_that_cannot_be() {
         (best.thinking.0, best.solution.0, best.overhead.0)
     };
     let total = |total: u64| move |w: &mut World| w.budget.total = Some(Tokens(total));
-    assert_eq!(offered(&total(2)), (0, 1, 1));
-    assert_eq!(offered(&total(60)), (0, 59, 1), "a thought would leave no answer");
+    assert_eq!(offered(&total(1)), (0, 1, 1), "the end of the text would take the place of the answer");
+    assert_eq!(offered(&total(60)), (0, 60, 1), "a thought would leave no answer");
     let never = |w: &mut World| {
         total(122)(w);
         w.models[0].thinking_max = Tokens::ZERO;
     };
-    assert_eq!(offered(&never), (0, 121, 1));
+    assert_eq!(offered(&never), (0, 122, 1));
     let stated = |w: &mut World| {
         total(200)(w);
         w.budget.thinking = Some(Tokens(10));
