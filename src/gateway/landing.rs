@@ -145,8 +145,11 @@ impl Flying {
 
     /// What passed of the tool calls.
     fn passed(&self, progress: &[Progress]) -> Passed {
-        let passed = self.stepping.as_ref().map(|stepping| stepping.passed(progress, &self.parts.metrics));
-        passed.unwrap_or_default()
+        let metrics = &self.parts.metrics;
+        match &self.stepping {
+            Some(stepping) => stepping.passed(progress, metrics),
+            None => Passed::invented(progress, metrics),
+        }
     }
 
     /// How the run stands that it was a step of.
