@@ -88,7 +88,7 @@ impl Gateway {
         let label = self.route_label(&name);
         let (model, outcome) = match &result {
             Ok(vectors) => (vectors.model.clone(), "finished"),
-            Err((model, Refusal::Failed(_))) => (model.clone(), "failed"),
+            Err((model, Refusal::Failed(_) | Refusal::Incapable { .. })) => (model.clone(), "failed"),
             Err(_) => ("none".into(), "refused"),
         };
         self.parts.metrics.requests.total.with_label_values(&[&*label, &*model, outcome]).inc();
@@ -187,6 +187,14 @@ fn check_context(model: &Model, inputs: &Inputs) -> Result<(), Refusal> {
     }
 }
 
+/// What the model cannot do is to make vectors.
+fn failed(failure: Failure) -> Refusal {
+    match failure.lack {
+        Some(_) => Refusal::Incapable { failure, member: "model" },
+        None => Refusal::Failed(failure),
+    }
+}
+
 impl Making {
     /// Takes a place, calls the backend and settles whatever happens.
     async fn make(self, mut reservation: Reservation, mut answer: oneshot::Sender<Result<Vectors, Refusal>>) {
@@ -197,7 +205,7 @@ impl Making {
         };
         let departed = match boarded {
             None => Err(None),
-            Some(Err(failure)) => Err(Some(Refusal::Failed(failure))),
+            Some(Err(failure)) => Err(Some(failed(failure))),
             Some(Ok(seat)) => depart(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation)
                 .await
                 .map(|()| seat)
@@ -234,7 +242,7 @@ impl Making {
         if let Err(failure) = &made {
             tracing::warn!(request = %self.id, model = %self.model.name, fault = failure.fault.word(), %failure, "failed");
         }
-        let _ = answer.send(made.map(|embedded| self.vectors(embedded, cost)).map_err(Refusal::Failed));
+        let _ = answer.send(made.map(|embedded| self.vectors(embedded, cost)).map_err(failed));
     }
 
     fn fleet(&self) -> Result<&Arc<Fleet>, Failure> {
