@@ -8,7 +8,7 @@ use crate::chat::Request;
 use crate::prompt::calls::{Calls, Said, Syntax};
 use crate::units::{RequestId, Tokens};
 
-use super::{Failure, Fault, Generation, Piece};
+use super::{Failure, Generation, Lack, Piece};
 
 /// Whether a request for tools can be made of a model that writes its calls in this syntax.
 ///
@@ -18,12 +18,14 @@ pub(super) fn check(request: &Request, syntax: Option<Syntax>) -> Result<(), Fai
     if request.tools.is_empty() {
         return Ok(());
     }
-    let refused = |what: &str| Err(Failure::new(Fault::Caller, what).unsent().code("model_not_capable"));
+    let refused = |lack, what: &str| Err(Failure::incapable(lack, what));
     let choice = request.tool_choice.as_ref();
     let is_free = choice.is_none_or(|choice| choice == "auto" || choice == "none");
     match syntax {
-        None => refused("this model calls no tools while its thinking is held"),
-        Some(_) if !is_free => refused("this model cannot be made to call a tool: leave tool_choice at auto"),
+        None => refused(Lack::Tools, "this model calls no tools while its thinking is held"),
+        Some(_) if !is_free => {
+            refused(Lack::Choice, "this model cannot be made to call a tool: leave tool_choice at auto")
+        }
         Some(_) => Ok(()),
     }
 }

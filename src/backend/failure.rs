@@ -46,6 +46,27 @@ pub enum Retry {
     Again,
 }
 
+/// What a request asks for that a model cannot do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// The service itself.
+    Service,
+    /// To read what it is to read.
+    Prompt,
+    /// To think so much, or not at all.
+    Thinking,
+    /// An answer as short as that.
+    Length,
+    /// An answer in that form.
+    Form,
+    /// To call tools.
+    Tools,
+    /// To be told which tool to call.
+    Choice,
+    /// Penalties, or other odds for some tokens.
+    Penalties,
+}
+
 /// A failed generation. It shows and prints itself for the log: with its [reason](Failure::reason), and without what was
 /// [told](Failure::told).
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,7 +89,12 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
     /// The code of the error that the caller is to see, where it is the caller's fault.
     pub code: Option<&'static str>,
+    /// What was asked for that the model cannot do, where that is why.
+    pub lack: Option<Lack>,
 }
+
+/// The code of what a model cannot do.
+const INCAPABLE: &str = "model_not_capable";
 
 impl Failure {
     /// A failure of that kind.
@@ -88,7 +114,14 @@ impl Failure {
             retry,
             retry_after: None,
             code: None,
+            lack: None,
         }
+    }
+
+    /// A call that a model cannot serve, and that never reached it.
+    pub fn incapable(lack: Lack, message: impl Into<String>) -> Failure {
+        let failure = Failure::new(Fault::Caller, message).unsent().code(INCAPABLE);
+        Failure { lack: Some(lack), ..failure }
     }
 
     /// The same, for a call that never reached a model.
@@ -139,7 +172,7 @@ impl fmt::Display for Reason<'_> {
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { fault, message, told: _, reason, unsent, retry, retry_after, code } = self;
+        let Failure { fault, message, told: _, reason, unsent, retry, retry_after, code, lack } = self;
         f.debug_struct("Failure")
             .field("fault", fault)
             .field("message", message)
@@ -148,6 +181,7 @@ impl fmt::Debug for Failure {
             .field("retry", retry)
             .field("retry_after", retry_after)
             .field("code", code)
+            .field("lack", lack)
             .finish_non_exhaustive()
     }
 }

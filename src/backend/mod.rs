@@ -23,7 +23,7 @@ use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Origin, Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
-pub use failure::{Failure, Fault, Retry};
+pub use failure::{Failure, Fault, Lack, Retry};
 
 /// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
 pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;
@@ -36,8 +36,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Makes vectors of texts.
     fn embed(&self, _: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
-        let failure = Failure::new(Fault::Caller, "this model makes no embeddings");
-        Box::pin(async move { Err(failure.unsent().code("model_not_capable")) })
+        let failure = Failure::incapable(Lack::Service, "this model makes no embeddings");
+        Box::pin(async move { Err(failure) })
     }
 
     /// An upper bound of the prompt's tokens; exact where the backend has the model's tokenizer.

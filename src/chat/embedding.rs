@@ -2,6 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use crate::units::EpisodeId;
+
+use super::EpisodeLimits;
+
 /// One call for vectors, checked and in canonical form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
@@ -9,6 +13,10 @@ pub struct Embedding {
     pub model: String,
     /// What to make vectors of, at least one.
     pub inputs: Inputs,
+    /// The run of an agent whose money it spends.
+    pub episode: Option<EpisodeId>,
+    /// What that run may take.
+    pub run: EpisodeLimits,
     /// Known members that only some upstreams understand (`dimensions`, `user`, …), passed through.
     pub extra: Map<String, Value>,
 }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece};
 use crate::chat::{Event, Finish, Request};
+use crate::units::Count;
 
 use super::heard::Heard;
 use super::meter::{Due, Meter};
@@ -61,6 +62,8 @@ pub struct Progress {
     pub heard: Heard,
     /// What of its tool calls passes, where it is a step of an agent's run.
     pub passing: Option<Passing>,
+    /// The tool calls of which something was shown, by their indices.
+    called: Vec<u32>,
     due: Due,
 }
 
@@ -73,7 +76,8 @@ impl Progress {
     fn of(phases: Phases) -> Progress {
         let (meter, due) = (Meter::default(), Due::first());
         let heard = Heard::default();
-        Progress { phases, first: None, first_answer: None, meter, heard, passing: None, due }
+        let called = Vec::new();
+        Progress { phases, first: None, first_answer: None, meter, heard, passing: None, called, due }
     }
 
     /// The same, listened to up to so many bytes of what it says.
@@ -110,6 +114,12 @@ impl Progress {
         Progress { first: Some(now), first_answer: Some(now), ..self }
     }
 
+    /// How many tools its reader was told to call.
+    pub fn called(&self) -> Count {
+        let shown = if self.first.is_some() { self.called.len() } else { 0 };
+        Count(u64::try_from(shown).unwrap_or(u64::MAX))
+    }
+
     fn measure(&mut self) {
         if self.due.is_now() {
             self.measured();
@@ -118,6 +128,11 @@ impl Progress {
 
     fn note(&mut self, event: &Event) {
         self.heard.hear(event);
+        if let Event::ToolCall(delta) = event
+            && !self.called.contains(&delta.index)
+        {
+            self.called.push(delta.index);
+        }
         let now = Instant::now();
         self.first.get_or_insert(now);
         if !matches!(event, Event::Thought(_)) {

@@ -236,5 +236,5 @@ impl Flying {
 
 /// Where only the words of one API lack, another model may have them.
 fn is_incapable(failure: &Failure) -> bool {
-    failure.unsent && failure.code == Some("model_not_capable")
+    failure.unsent && failure.lack.is_some()
 }

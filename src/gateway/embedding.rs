@@ -17,9 +17,10 @@ use crate::prompt::bound;
 use crate::tenant::Tenant;
 use crate::units::{Money, Priority, RequestId, Tokens};
 
+use super::episodes::{Beside, Told};
 use super::flying::depart;
 use super::handle::{EXPIRY_MARGIN, Gateway, Parts};
-use super::{Refusal, about, scope};
+use super::{Denial, Refusal, about, scope};
 
 /// Vectors that were made, and what they cost.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub struct Vectors {
     pub cost: Money,
     /// What was reserved for it.
     pub reserved: Money,
+    /// How the run stands whose money it spent.
+    pub told: Option<Told>,
 }
 
 /// One call for vectors with everything that was decided about it.
@@ -49,6 +52,8 @@ struct Making {
     ticket: Option<Ticket>,
     bound: Tokens,
     reserved: Money,
+    /// The run whose money it spends.
+    run: Option<Beside>,
     party: Party,
     priority: Priority,
     deadline: Instant,
@@ -64,8 +69,8 @@ impl Gateway {
         tenant: &Tenant,
         ask: Embedding,
         ticket: Option<Ticket>,
-    ) -> Result<Vectors, Refusal> {
-        let name = ask.model.clone();
+    ) -> Result<Vectors, Denial> {
+        let (name, episode) = (ask.model.clone(), ask.episode.clone());
         let (answer, answered) = oneshot::channel();
         let result = match self.prepare(tenant, ask, ticket).await {
             Ok((place, making, reservation)) => {
@@ -83,11 +88,11 @@ impl Gateway {
         let label = self.route_label(&name);
         let (model, outcome) = match &result {
             Ok(vectors) => (vectors.model.clone(), "finished"),
-            Err((model, Refusal::Failed(_))) => (model.clone(), "failed"),
+            Err((model, Refusal::Failed(_) | Refusal::Incapable { .. })) => (model.clone(), "failed"),
             Err(_) => ("none".into(), "refused"),
         };
         self.parts.metrics.requests.total.with_label_values(&[&*label, &*model, outcome]).inc();
-        result.map_err(|(_, refusal)| refusal)
+        result.map_err(|(_, refusal)| Denial { refusal: Box::new(refusal), episode })
     }
 
     /// Finds the model, and sets its worst case aside.
@@ -102,19 +107,44 @@ impl Gateway {
         }
         let place = self.place()?;
         let model = self.embedder(tenant, &ask.model)?;
-        let id = RequestId::new();
-        let bound = bound::embedding_tokens(&ask.inputs);
+        let (id, time) = (RequestId::new(), self.parts.settings.time_max);
+        let (bound, deadline) = (bound::embedding_tokens(&ask.inputs), Instant::now() + time);
         check_context(&model, &ask.inputs)?;
+        let run = match &ask.episode {
+            Some(id) => Some(self.beside(tenant, id, &ask.run).await?),
+            None => None,
+        };
+        let limits_money = run.as_ref().is_some_and(Beside::limits_money);
+        let claim = self.claim_for(tenant, id, &ask, (&model, bound, limits_money))?;
+        let reserved = claim.worst.money;
+        let reservation = match &run {
+            Some(run) => self.obtain_beside(claim, run, deadline).await?,
+            None => self.parts.ledger.obtain(claim).await?,
+        };
+        let (parts, ask) = (self.parts.clone(), Arc::new(ask));
+        let (party, priority) = (Party::of(&tenant.account), tenant.priority);
+        let making =
+            Making { parts, id, model, ask, ticket, bound, reserved, run, party, priority, deadline };
+        Ok((place, making, reservation))
+    }
+
+    /// What is set aside: all that may be read.
+    fn claim_for(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        ask: &Embedding,
+        (model, bound, limits_money): (&Model, Tokens, bool),
+    ) -> Result<Claim, Refusal> {
         let about = About { model: Some(model.name.clone()), ..about::of(&ask.extra) };
         let now = self.parts.ledger.now();
         let allowance = self.parts.ledger.allowance(&tenant.account, &about, now);
-        if model.tariff.is_none() && allowance.limits_money(&model.name) {
+        if model.tariff.is_none() && (limits_money || allowance.limits_money(&model.name)) {
             return Err(Refusal::Plan(plan::Refusal::Unpriced { model: model.name.clone() }));
         }
         let money =
             model.tariff.map_or(Money::ZERO, |tariff| tariff.worst(bound, Tokens::ZERO, Keep::Minutes));
-        let time = self.parts.settings.time_max;
-        let claim = Claim {
+        Ok(Claim {
             account: tenant.account.clone(),
             id,
             about,
@@ -123,14 +153,8 @@ impl Gateway {
             prices: self.prices(&model.name),
             if_abandoned: self.if_abandoned(&model.name),
             now,
-            expires: now + time + EXPIRY_MARGIN,
-        };
-        let reservation = self.parts.ledger.obtain(claim).await?;
-        let (parts, ask, deadline) = (self.parts.clone(), Arc::new(ask), Instant::now() + time);
-        let (party, priority) = (Party::of(&tenant.account), tenant.priority);
-        let making =
-            Making { parts, id, model, ask, ticket, bound, reserved: money, party, priority, deadline };
-        Ok((place, making, reservation))
+            expires: now + self.parts.settings.time_max + EXPIRY_MARGIN,
+        })
     }
 
     /// The one model that makes vectors under that name: those of different models do not compare, so there is no
@@ -163,6 +187,14 @@ fn check_context(model: &Model, inputs: &Inputs) -> Result<(), Refusal> {
     }
 }
 
+/// What the model cannot do is to make vectors.
+fn failed(failure: Failure) -> Refusal {
+    match failure.lack {
+        Some(_) => Refusal::Incapable { failure, member: "model" },
+        None => Refusal::Failed(failure),
+    }
+}
+
 impl Making {
     /// Takes a place, calls the backend and settles whatever happens.
     async fn make(self, mut reservation: Reservation, mut answer: oneshot::Sender<Result<Vectors, Refusal>>) {
@@ -173,7 +205,7 @@ impl Making {
         };
         let departed = match boarded {
             None => Err(None),
-            Some(Err(failure)) => Err(Some(Refusal::Failed(failure))),
+            Some(Err(failure)) => Err(Some(failed(failure))),
             Some(Ok(seat)) => depart(&self.parts, self.ticket.as_ref(), self.deadline, &mut reservation)
                 .await
                 .map(|()| seat)
@@ -210,7 +242,7 @@ impl Making {
         if let Err(failure) = &made {
             tracing::warn!(request = %self.id, model = %self.model.name, fault = failure.fault.word(), %failure, "failed");
         }
-        let _ = answer.send(made.map(|embedded| self.vectors(embedded, cost)).map_err(Refusal::Failed));
+        let _ = answer.send(made.map(|embedded| self.vectors(embedded, cost)).map_err(failed));
     }
 
     fn fleet(&self) -> Result<&Arc<Fleet>, Failure> {
@@ -305,6 +337,7 @@ impl Making {
             estimated: embedded.prompt.is_none(),
             cost,
             reserved: self.reserved,
+            told: self.run.as_ref().map(|run| run.told(&self.parts.ledger)),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::flying::Flying;
 use super::learning::{self, Close};
 use super::observe::{self, Landed};
 use super::rollout::Ran;
-use super::{Receipt, Refusal, Report, Settled, Told};
+use super::{Receipt, Report, Settled, Told, needs};
 
 /// How the run of one offer ended.
 pub(super) enum Landing {
@@ -70,7 +70,7 @@ impl Flying {
         let Flown { offer, landing, progress, spent, tallies } = flown;
         if !books.departed() {
             let refusal = match landing {
-                Landing::Failed(failure) => Some(Refusal::Failed(failure)),
+                Landing::Failed(failure) => Some(needs::failed(&self.request, failure)),
                 Landing::HungUp | Landing::Finished(_) | Landing::Sampled(_) => None,
             };
             return self.stay(books, refusal, &reports).await;
@@ -105,7 +105,7 @@ impl Flying {
             Landing::HungUp | Landing::Sampled(_) => return,
             Landing::Failed(failure) => {
                 tracing::warn!(request = %self.id, model = %offer.model, fault = failure.fault.word(), %failure, "failed");
-                Report::Failed(Refusal::Failed(failure))
+                Report::Failed(needs::failed(&self.request, failure))
             }
             Landing::Finished(finishes) => {
                 let mut tallies = tallies.into_iter();
@@ -145,8 +145,11 @@ impl Flying {
 
     /// What passed of the tool calls.
     fn passed(&self, progress: &[Progress]) -> Passed {
-        let passed = self.stepping.as_ref().map(|stepping| stepping.passed(progress, &self.parts.metrics));
-        passed.unwrap_or_default()
+        let metrics = &self.parts.metrics;
+        match &self.stepping {
+            Some(stepping) => stepping.passed(progress, metrics),
+            None => Passed::invented(progress, metrics),
+        }
     }
 
     /// How the run stands that it was a step of.

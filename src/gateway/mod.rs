@@ -21,6 +21,7 @@ mod handle;
 mod hedge;
 mod judge;
 mod landing;
+mod launch;
 mod learning;
 mod needs;
 mod observe;

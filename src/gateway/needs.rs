@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
+use crate::backend::{Failure, Lack};
 use crate::catalog::{Capability, Needs, Service};
 use crate::chat::{Form, Part, Request};
+
+use super::Refusal;
 
 /// The capabilities without which the request cannot be served as it was meant.
 pub(super) fn of(request: &Request) -> Needs {
@@ -41,6 +44,31 @@ pub(super) fn member(request: &Request, word: &str) -> &'static str {
         // Tools, and those that are forced on a model whose thinking is held.
         () if is(Capability::Tools) => "tools",
         () => "tool_choice",
+    }
+}
+
+/// A failure as the caller is to see it: where the model cannot do what was asked for, with the member that asks.
+pub(super) fn failed(request: &Request, failure: Failure) -> Refusal {
+    match failure.lack {
+        Some(lack) => Refusal::Incapable { member: asking(request, lack), failure },
+        None => Refusal::Failed(failure),
+    }
+}
+
+/// The caller's member that asks for it; where none does, it is the model that is to be another.
+fn asking(request: &Request, lack: Lack) -> &'static str {
+    let (budget, members) = (&request.budget, &request.budget.members);
+    match lack {
+        Lack::Prompt => members.prompt,
+        Lack::Thinking if budget.thinking.is_some() => members.thinking,
+        Lack::Thinking if budget.depth.is_some() => members.depth,
+        Lack::Length if budget.solution.is_some() => members.solution,
+        Lack::Length if budget.total.is_some() => members.total,
+        Lack::Form => members.form,
+        Lack::Tools => "tools",
+        Lack::Choice => "tool_choice",
+        Lack::Penalties => penalty(request).unwrap_or("model"),
+        Lack::Service | Lack::Thinking | Lack::Length => "model",
     }
 }
 

@@ -69,6 +69,15 @@ pub enum Refusal {
     /// The backend failed before anything was delivered.
     #[error(transparent)]
     Failed(#[from] Failure),
+    /// The model turned out to be unable to do what a member of the request asks for.
+    #[error("{failure}")]
+    Incapable {
+        /// What its backend said.
+        #[source]
+        failure: Failure,
+        /// The member.
+        member: &'static str,
+    },
     /// What a step needs of its run is set aside by parallel steps, which have not given it back in time.
     #[error("{what} set aside by parallel steps of this run; try again when they are over")]
     Busy {

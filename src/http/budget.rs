@@ -5,10 +5,10 @@ mod run;
 
 use std::collections::BTreeMap;
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
 use serde_json::Value;
 
-use crate::chat::{Budget, Depth, Members};
+use crate::chat::{Budget, Depth, EpisodeLimits, Members};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
 use crate::http::strict;
@@ -72,6 +72,36 @@ pub(super) fn plain(fields: &mut Fields, headers: &HeaderMap) -> Result<Budget, 
     }
     dialects.headers(headers)?;
     Ok(dialects.finish())
+}
+
+/// The run that is named, and its limits, where nothing else can be said about budgets.
+pub(super) fn of_run(
+    fields: &mut Fields,
+    headers: &HeaderMap,
+    extra: &serde_json::Map<String, Value>,
+) -> Result<(Option<EpisodeId>, EpisodeLimits), Problem> {
+    let other = |name: &str, known: &str| {
+        Problem::invalid(Some(name), format!("is not known here; of budgets only {known} is"))
+    };
+    let is_other = |name: &str| name.starts_with(HEADERS) && name != "x-budget-episode";
+    if let Some(name) = headers.keys().map(HeaderName::as_str).find(|name| is_other(name)) {
+        return Err(other(name, "x-budget-episode"));
+    }
+    let efforts = Efforts::new();
+    let mut dialects = Dialects::of_texts(&efforts);
+    if let Some(budget) = fields.fields("budget")? {
+        if let Some(name) = budget.names().iter().find(|name| *name != "episode") {
+            return Err(other(&budget.name(name), "budget.episode"));
+        }
+        dialects.extension(budget, &IN_BODY)?;
+    }
+    dialects.headers(headers)?;
+    dialects.episode(of_metadata(extra)?);
+    let Budget { episode, run, .. } = dialects.finish();
+    if episode.is_none() && !run.is_empty() {
+        return Err(Problem::missing("budget.episode.id", "the name of the run that these limits are of"));
+    }
+    Ok((episode, run))
 }
 
 /// Collects what is said about budgets.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Request, header};
+use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use super::fields::Fields;
 use super::repeat::{Asked, Turn};
 use super::router::Service;
 use super::surface::{self, Opened, open};
-use super::{headers, repeat, strict};
+use super::{budget, episodes, headers, repeat, strict};
 
 /// The most texts of one request, as OpenAI has it.
 const INPUTS_MAX: usize = 2048;
@@ -30,10 +30,7 @@ pub(super) async fn embeddings(
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let Opened { tenant, headers, body } = open(&service, request).await?;
-    if headers.keys().any(|name| name.as_str().starts_with("x-budget-")) {
-        return Err(Problem::invalid(None, "X-Budget headers are not for embeddings; leave them out"));
-    }
-    let ask = read(&body)?;
+    let ask = read(&body, &headers)?;
     let asked = Asked { of: "embeddings", body: &body };
     let ticket = match repeat::turn(&service, &tenant, &headers, asked).await? {
         Turn::Run(ticket) => ticket,
@@ -48,13 +45,16 @@ pub(super) async fn embeddings(
 }
 
 fn written(vectors: &Vectors) -> Response {
-    let budget = json!({
+    let mut budget = json!({
         "id": vectors.id.to_string(),
         "model": &*vectors.model,
         "cost_usd": vectors.cost,
         "reserved_usd": vectors.reserved,
         "estimated": vectors.estimated,
     });
+    if let Some(told) = &vectors.told {
+        budget["episode"] = episodes::run(told).into();
+    }
     let body = json!({
         "object": "list",
         "data": vectors.data,
@@ -65,16 +65,18 @@ fn written(vectors: &Vectors) -> Response {
     let mut response = ([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response();
     headers::request_id(response.headers_mut(), vectors.id);
     headers::cost(response.headers_mut(), vectors.cost);
+    vectors.told.iter().for_each(|told| headers::episode(response.headers_mut(), &told.id));
     response
 }
 
-fn read(body: &[u8]) -> Result<Embedding, Problem> {
+fn read(body: &[u8], headers: &HeaderMap) -> Result<Embedding, Problem> {
     let mut fields = Fields::of_body(strict::object(body)?);
     let model = fields.text("model")?.filter(|model| !model.is_empty()).ok_or_else(Problem::no_model)?;
     let inputs = inputs(&mut fields)?;
     let extra: Map<String, Value> = fields.pass(PASSED);
+    let (episode, run) = budget::of_run(&mut fields, headers, &extra)?;
     fields.end()?;
-    Ok(Embedding { model, inputs, extra })
+    Ok(Embedding { model, inputs, episode, run, extra })
 }
 
 /// A text, a list of texts, a list of token ids, or a list of such lists.

@@ -30,7 +30,7 @@ pub(super) async fn episode(
 }
 
 fn page(Shown { episode, told }: &Shown) -> Value {
-    let mut page = members(told);
+    let mut page = run(told);
     page.insert("object".into(), "episode".into());
     page.insert("limits".into(), limits(&episode.limits));
     page.insert("used_at".into(), json!(episode.used));
@@ -76,7 +76,7 @@ pub(super) fn told(told: &Told) -> [(String, Value); 2] {
         let withheld: Vec<&str> = told.withheld.iter().map(AsRef::as_ref).collect();
         calls.insert("withheld".into(), withheld.into());
     }
-    let mut run = members(told);
+    let mut run = run(told);
     if let Some(finality) = told.finality {
         run.insert("final".into(), true.into());
         run.insert("final_by".into(), finality.word().into());
@@ -85,7 +85,7 @@ pub(super) fn told(told: &Told) -> [(String, Value); 2] {
 }
 
 /// How a run stands; what is not limited has no `left`.
-fn members(told: &Told) -> Map<String, Value> {
+pub(super) fn run(told: &Told) -> Map<String, Value> {
     let count = |used: u64, left: Option<u64>| {
         let used = ("used".to_owned(), Value::from(used));
         let left = left.map(|left| ("left".to_owned(), Value::from(left)));

@@ -246,10 +246,8 @@ impl Accounts {
         let closed = close(open);
         let about = &closed.about;
         self.tree.lineage(place, |account| account.resolve(about, admitted, held, closed.spent, closed.how));
-        if let Some(episode) = &about.episode {
-            let (held, spent) = ((held, &held_tools), (closed.spent, &closed.tools));
-            self.tree.of(place).resolve_step(episode, held, spent, self.latest);
-        }
+        let (mine, taken) = ((held, &held_tools), (closed.spent, &closed.tools));
+        self.tree.of(place).resolve_step(about, mine, taken, self.latest);
         let wish = Wish { own: &own, before: None, about, more: Amounts::ZERO, step: None, admitted };
         let warnings = self.tree.warn(place, &wish, self.latest);
         Some(Closed { warnings, ..closed })

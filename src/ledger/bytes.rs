@@ -44,7 +44,7 @@ impl Bytes {
             self.whole(tokens.0);
         }
         self.text(&row.detail.outcome);
-        self.step(row.about.episode.as_ref(), &row.detail.tools, row.detail.tools_cost);
+        self.step(&row.about, &row.detail.tools, row.detail.tools_cost);
     }
 
     fn dispatched(&mut self, row: &Dispatched) {
@@ -59,11 +59,12 @@ impl Bytes {
         self.text(row.if_abandoned.word());
         self.signed(row.admitted.0);
         self.signed(row.expires.0);
-        self.step(row.about.episode.as_ref(), &row.tools, row.tools_cost);
+        self.step(&row.about, &row.tools, row.tools_cost);
     }
 
     /// Nothing, where it is none: rows from before there were runs come to what they came to.
-    fn step(&mut self, episode: Option<&EpisodeId>, tools: &ToolCounts, cost: Money) {
+    fn step(&mut self, about: &About, tools: &ToolCounts, cost: Money) {
+        let episode = about.episode.as_ref();
         if episode.is_none() && tools.each.is_empty() && cost == Money::ZERO {
             return;
         }
@@ -74,6 +75,9 @@ impl Bytes {
         for (tool, count) in &tools.each {
             self.text(tool);
             self.whole(count.0);
+        }
+        if about.beside_turns {
+            self.0.push(b'B');
         }
     }
 

@@ -257,7 +257,7 @@ async fn sums_tell_models_users_and_tags_apart(journal: &dyn Journal) {
         model: Some("m".into()),
         user: user.map(Into::into),
         tag: tag.map(Into::into),
-        episode: None,
+        ..About::default()
     };
     let kinds =
         [about(None, None), about(Some(""), None), about(Some("u"), None), about(Some("u"), Some("t"))];
@@ -321,6 +321,12 @@ async fn a_step_comes_back_with_its_run_and_its_tool_calls(journal: &dyn Journal
     assert_eq!((one.cost, one.turns, one.tools), (Money(80), Count(2), tools(4, 4)));
     assert_eq!((two.cost, two.tools.of("br\"owse"), two.tools.all), (Money(1), Count(2), Count(2)));
     assert_eq!(used("three").await, EpisodeUse::default());
+    let mut vectors = row("two", &none);
+    vectors.about.beside_turns = true;
+    append(journal, &[Entry::Dispatched(vectors.clone())]).await;
+    assert_eq!(journal.unresolved().await.unwrap(), [vectors.clone()]);
+    append(journal, &[end(&vectors, How::Settled, 9, &none)]).await;
+    assert_eq!((used("two").await.cost, used("two").await.turns), (Money(10), Count(1)), "no turn of it");
     let sums = balance(journal, "runs").await;
     assert_eq!(sums.len(), 1, "sums do not tell runs apart");
     assert_eq!((sums[0].spent.tool_calls, sums[0].about.episode.as_ref()), (Count(10), None));

@@ -14,7 +14,7 @@ use super::account::Account;
 use super::purses::purse;
 use super::tally::Tally;
 use super::wish::Wish;
-use super::{AccountId, Amounts, EpisodeStanding, EpisodeUse, Line, Need, Shortfall, Step};
+use super::{About, AccountId, Amounts, EpisodeStanding, EpisodeUse, Line, Need, Shortfall, Step};
 
 /// One run.
 #[derive(Debug)]
@@ -176,10 +176,11 @@ impl Account {
         let Some(id) = &wish.about.episode else { return };
         let episode = self.episodes.entry(id.clone()).or_insert_with(|| Episode::new(now, None));
         episode.used_at = episode.used_at.max(now);
+        let more = wish.about.of_run(wish.more);
         if wish.before.is_some() {
-            return episode.whole.extend(wish.more);
+            return episode.whole.extend(more);
         }
-        episode.whole.open(wish.more);
+        episode.whole.open(more);
         for (tool, count) in wish.step.iter().flat_map(|step| &step.tools.each) {
             episode.tool(tool).open(calls(*count));
         }
@@ -188,14 +189,15 @@ impl Account {
     /// A step of a run is over: what was set aside for it, and what it took.
     pub(super) fn resolve_step(
         &mut self,
-        id: &EpisodeId,
+        about: &About,
         (held, held_tools): (Amounts, &ToolCounts),
         (spent, spent_tools): (Amounts, &ToolCounts),
         now: Timestamp,
     ) {
-        let Some(episode) = self.episodes.get_mut(id) else { return };
+        let known = about.episode.as_ref().and_then(|id| self.episodes.get_mut(id));
+        let Some(episode) = known else { return };
         episode.used_at = episode.used_at.max(now);
-        episode.whole.close(held, spent);
+        episode.whole.close(about.of_run(held), about.of_run(spent));
         for (tool, count) in &held_tools.each {
             episode.tool(tool).close(calls(*count), calls(spent_tools.of(tool)));
         }
@@ -229,7 +231,7 @@ impl Wish<'_> {
         match (facet, self.step) {
             (Facet::Tool(_, tool), Some(Step { tools, .. })) => calls(tools.of(tool)).of(unit),
             (Facet::Tool(..), None) => Amounts::ZERO.of(unit),
-            _ => self.more.of(unit),
+            _ => self.about.of_run(self.more).of(unit),
         }
     }
 }

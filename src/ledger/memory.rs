@@ -123,7 +123,9 @@ impl Journal for MemoryJournal {
             let (rows, mut used) = (self.rows(), EpisodeUse::default());
             let is_step =
                 |row: &&Resolved| row.account == *account && row.about.episode.as_ref() == Some(episode);
-            rows.resolved.values().filter(is_step).for_each(|row| used.add(row.spent, &row.detail.tools));
+            for row in rows.resolved.values().filter(is_step) {
+                used.add(row.about.of_run(row.spent), &row.detail.tools);
+            }
             Ok(used)
         }
         .boxed()

@@ -9,7 +9,7 @@
 //!   admitted, expires); then for each extension `E`, its step, the model and how much more; then for each metering
 //!   `M`, its step and how much;
 //! - of a step of a run and of tool calls, after each `S` and `R` and what belongs to it: `A`, the run, what the tool calls cost, of how
-//!   many tools there were any, and the name and the count of each;
+//!   many tools there were any, and the name and the count of each; and `B`, where it is no turn of its run;
 //! - `Z`, when it was sealed, how many resolutions it covers.
 //!
 //! Whole numbers are 8 bytes, the high one first. Texts are their length and their bytes. What may be absent is a byte
@@ -253,6 +253,9 @@ mod tests {
         step.resolved.about.episode = Some("run".parse().unwrap());
         let is_step = hash(None, &[&step, &two]);
         assert_ne!(whole, is_step);
+        step.resolved.about.beside_turns = true;
+        assert_ne!(is_step, hash(None, &[&step, &two]));
+        step.resolved.about.beside_turns = false;
         step.resolved.detail.tools.each.insert("search".into(), crate::units::Count(1));
         assert_ne!(is_step, hash(None, &[&step, &two]));
     }

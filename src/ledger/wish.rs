@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::tenant::Scope;
-use crate::units::{EpisodeId, Facet, Holder, Timestamp};
+use crate::units::{Count, EpisodeId, Facet, Holder, Timestamp};
 
 use super::{AccountId, Amounts, Step};
 
@@ -20,6 +20,8 @@ pub struct About {
     pub tag: Option<Arc<str>>,
     /// Which run of an agent it is a step of.
     pub episode: Option<EpisodeId>,
+    /// True where it is no turn of that run, but spends its money all the same.
+    pub beside_turns: bool,
 }
 
 /// So much more for a request that was admitted then.
@@ -41,7 +43,13 @@ impl About {
     /// The same without the run that it is a step of: what sums are told apart by, or there would be as many as runs.
     #[must_use]
     pub fn without_episode(&self) -> About {
-        About { episode: None, ..self.clone() }
+        About { episode: None, beside_turns: false, ..self.clone() }
+    }
+
+    /// What of that its run counts.
+    pub(crate) fn of_run(&self, amounts: Amounts) -> Amounts {
+        let requests = if self.beside_turns { Count::ZERO } else { amounts.requests };
+        Amounts { requests, ..amounts }
     }
 
     /// The part of an account that a limit of this scope counts it in.

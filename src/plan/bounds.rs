@@ -28,8 +28,8 @@ pub(super) struct Bounds<'a> {
     pub kept: Tokens,
     /// For an answer without a thought, by context and caller.
     room: Tokens,
-    /// How much less that is for thought and answer together, since a thought may have to be closed.
-    closing: Tokens,
+    /// The same for thought and answer together: a thought may have to be closed.
+    together: Tokens,
     /// The deadline in seconds, where the answer's budget is left to us; a stated one stays, and running
     /// into the deadline ends it.
     deadline: Option<f64>,
@@ -41,8 +41,10 @@ impl<'a> Bounds<'a> {
         let (budget, overhead) = (ask.budget, terms.overhead(Tokens::ZERO));
         let (members, closing) = (&budget.members, terms.overhead(Tokens(1)).saturating_sub(overhead));
         let in_context = context_room(terms, members)?;
-        let in_total = total_room(budget.total, overhead, members)?;
+        let in_total = total_room(budget.total, terms.written(Tokens::ZERO), members)?;
         let room = in_context.min(in_total);
+        let in_context = in_context.saturating_sub(closing);
+        let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written(Tokens(1)));
         let wanted = budget.solution.unwrap_or(terms.model.solution_default.max(Tokens(1)));
         if wanted == Tokens::ZERO {
             let member = members.solution;
@@ -52,9 +54,9 @@ impl<'a> Bounds<'a> {
         let usual = solution.min(terms.demand.solution * 2 + Tokens(16));
         let kept = if budget.solution.is_some() { solution } else { usual };
         let beside = if budget.solution.is_some() { wanted } else { usual };
-        let by_total = in_total.saturating_sub(closing).saturating_sub(beside);
+        let by_total = in_total.saturating_sub(beside);
         let mut thinking = Ceiling { most: terms.model.thinking_max, by: Reason::Provider };
-        thinking.lower(in_context.saturating_sub(closing + usual), Reason::Context);
+        thinking.lower(in_context.saturating_sub(usual), Reason::Context);
         thinking.lower(by_total, Reason::Total(members.total));
         let deadline = deadline(ask);
         if let Some(left) = deadline {
@@ -68,13 +70,13 @@ impl<'a> Bounds<'a> {
             thinking.lower(whole(spare / terms.seconds_per_thought()), Reason::Deadline(members.deadline));
         }
         let deadline = deadline.filter(|_| budget.solution.is_none()).map(|left| left.as_secs_f64());
-        Ok(Bounds { thinking, solution, kept, room, closing, deadline })
+        Ok(Bounds { thinking, solution, kept, room, together: in_context.min(in_total), deadline })
     }
 
     /// The answer's budget beside a thinking budget of `t`, where money does not matter.
     pub(super) fn solution(&self, terms: &Terms, t: Tokens) -> Tokens {
-        let closing = if t == Tokens::ZERO { Tokens::ZERO } else { self.closing };
-        let solution = self.solution.min(self.room.saturating_sub(closing + t));
+        let room = if t == Tokens::ZERO { self.room } else { self.together };
+        let solution = self.solution.min(room.saturating_sub(t));
         match self.deadline {
             Some(seconds) => {
                 let spare = seconds - terms.seconds_at_most(t, Tokens::ZERO);

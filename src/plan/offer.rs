@@ -21,7 +21,7 @@ pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Rea
     Offer {
         model: terms.model.name.clone(),
         class: terms.class,
-        resume: terms.resume,
+        resume: terms.resume(candidate.thinking),
         thinking: candidate.thinking,
         solution: candidate.solution,
         overhead: terms.overhead(candidate.thinking),

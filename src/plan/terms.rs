@@ -24,7 +24,7 @@ pub(super) struct Terms<'a> {
     /// How its thinking is held for this request.
     pub class: Class,
     /// How an answer is asked for after a thought that was stopped, where that can be.
-    pub resume: Option<Class>,
+    resume: Option<Class>,
     tariff: &'a Tariff,
     choices: u32,
     /// The longest that its caller wants any of the prompt kept in the provider's cache.
@@ -128,6 +128,12 @@ impl<'a> Terms<'a> {
         }
     }
 
+    /// How an answer is asked for after a thought of at most `t` that was stopped, where that can be. Nothing is set aside for
+    /// stopping one that was not to be: whoever thinks all the same is held by its limit, and offered otherwise from then on.
+    pub(super) fn resume(&self, t: Tokens) -> Option<Class> {
+        self.resume.filter(|_| self.class != Class::Native || t > Tokens::ZERO)
+    }
+
     /// What stands beside a thinking budget of `t` and the answer: tags, hand-off, end of text.
     pub(super) fn overhead(&self, t: Tokens) -> Tokens {
         let hand_off = &self.model.hand_off;
@@ -136,6 +142,20 @@ impl<'a> Terms<'a> {
             Class::Inline if t == Tokens::ZERO && self.allows(t) => hand_off.unthought.min(hand_off.overhead),
             _ => hand_off.overhead,
         }
+    }
+
+    /// What of that is written, and so counts with the answer. A thought that is none is closed in the prompt, and the end of
+    /// the text takes the place of a token of the answer; only where a template opens a thought all the same is the hand-off
+    /// written here.
+    pub(super) fn written(&self, t: Tokens) -> Tokens {
+        let hand_off = &self.model.hand_off;
+        let is_closed_before = match self.class {
+            Class::Continue | Class::Native | Class::Turn => true,
+            Class::Inline => hand_off.unthought < hand_off.overhead,
+            Class::Effort => false,
+        };
+        let is_none = t == Tokens::ZERO && self.allows(t);
+        if is_none && is_closed_before { Tokens::ZERO } else { self.overhead(t) }
     }
 
     /// True where one limit holds a hidden thought and the answer, so that the thought may leave it no room.
@@ -165,9 +185,9 @@ impl<'a> Terms<'a> {
         let (prompt, overhead, thinks) = (self.demand.prompt, self.overhead(t), t > Tokens::ZERO);
         let first = match self.class {
             Class::Inline => (prompt, t + overhead + s),
-            Class::Native => (prompt, Class::native_most(t) + overhead + s),
+            Class::Native if thinks => (prompt, Class::native_most(t) + overhead + s),
             Class::Continue if thinks => (prompt, t + STOP),
-            Class::Continue => (prompt + overhead, overhead + s + STOP),
+            Class::Native | Class::Continue => (prompt + self.closed(), s + STOP),
             Class::Turn if thinks => (prompt, t + s + STOP),
             Class::Effort if self.thinks() => (prompt, t + s + overhead),
             Class::Turn | Class::Effort => (prompt, s + STOP),
@@ -176,12 +196,21 @@ impl<'a> Terms<'a> {
             Class::Inline => (self.timed && thinks).then_some((prompt + t + overhead, Tokens::ZERO)),
             Class::Native => {
                 let read = prompt + Class::native_most(t) + overhead;
-                (self.resume.is_some() && thinks).then_some((read, overhead + s))
+                self.resume(t).map(|_| (read, overhead + s))
             }
             Class::Continue | Class::Turn => thinks.then_some((prompt + t + overhead, overhead + s)),
             Class::Effort => self.thinks().then_some((prompt, s + overhead)),
         };
         (first, second)
+    }
+
+    /// What closes a thought in the prompt that is not to be one.
+    fn closed(&self) -> Tokens {
+        match self.class {
+            Class::Continue if !self.raw => self.model.hand_off.overhead,
+            Class::Native if self.thinks() => self.model.hand_off.overhead,
+            _ => Tokens::ZERO,
+        }
     }
 
     /// What budgets of `t` and `s` are expected to reach and to take. With F the distribution of the thought's length,
@@ -240,7 +269,9 @@ impl<'a> Terms<'a> {
             Class::Continue | Class::Turn if t > Tokens::ZERO => {
                 CutCost { read: prompt + t.as_f64() + overhead, written: overhead }
             }
-            Class::Inline | Class::Native | Class::Continue => CutCost { read: 0.0, written: overhead },
+            Class::Native if t > Tokens::ZERO => CutCost { read: 0.0, written: overhead },
+            Class::Inline => CutCost { read: 0.0, written: overhead },
+            Class::Continue | Class::Native => CutCost { read: self.closed().as_f64(), written: 0.0 },
             Class::Turn => CutCost { read: 0.0, written: 0.0 },
             Class::Effort if t == Tokens::ZERO => CutCost { read: 0.0, written: 0.0 },
             Class::Effort => CutCost { read: prompt, written: solution },

@@ -10,6 +10,7 @@ mod shapes;
 mod stores;
 mod stubborn;
 mod told;
+mod vectors;
 
 use std::sync::Arc;
 

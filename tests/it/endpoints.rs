@@ -99,7 +99,7 @@ fn goes_on(body: &str) -> Response {
 }
 
 /// One nano-dollar a token read, two a token written.
-fn priced(name: &str, service: Service) -> Model {
+pub(crate) fn priced(name: &str, service: Service) -> Model {
     let price = |nanos: u64| Price { per_million_tokens: Money(nanos * 1_000_000) };
     Model {
         tariff: Some(Tariff::plain(Prices { input: price(1), output: price(2) })),

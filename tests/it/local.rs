@@ -66,10 +66,40 @@ async fn a_model_answers_in_the_context_that_the_engine_was_given() {
 #[tokio::test]
 async fn a_model_that_does_not_think_has_all_of_a_small_limit_for_its_answer() {
     let process = desk("", "thinking_max = 0\n");
-    for most in [4, 20, 121, 122] {
+    for most in [1, 2, 3, 4, 20, 121, 122] {
         let answer = answered(&process, &json!({ "max_tokens": most })).await;
         let usage = &answer["usage"];
         assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], 0, "{answer}");
         assert!(usage["completion_tokens"].as_u64().unwrap() <= most, "{answer}");
+    }
+}
+
+/// Its template says in the prompt that no thought is wanted, and its answer needs no end where it is cut.
+#[tokio::test]
+async fn whoever_asks_for_a_token_gets_a_token_of_the_answer() {
+    let process = desk("", "");
+    for most in 1..=3 {
+        for thinking in [json!(null), json!(0), json!(50)] {
+            let budget = json!({ "thinking_tokens": thinking });
+            let more = json!({ "max_tokens": most, "temperature": 0, "budget": budget });
+            let answer = answered(&process, &more).await;
+            let (choice, written) = (&answer["choices"][0], &answer["usage"]["completion_tokens"]);
+            assert!((1..=most).contains(&written.as_u64().unwrap()), "{answer}");
+            assert!(most > 1 || choice["finish_reason"] == "length", "{answer}");
+            assert_ne!(choice["message"]["content"], "", "{answer}");
+        }
+    }
+}
+
+/// A thought is what such a model begins with, so an answer takes as much as closing one.
+#[tokio::test]
+async fn a_model_that_always_thinks_says_what_an_answer_takes_at_least() {
+    let process = desk("", "thinks_always = true\n");
+    let question = json!([{ "role": "user", "content": "17*24+3=" }]);
+    for member in ["max_tokens", "max_completion_tokens"] {
+        let answer = process.ask("", &json!({ "model": "own", "messages": question, member: 1 })).await;
+        let error = answer.error();
+        assert_eq!((answer.status, &error["param"]), (400, &json!(member)), "{error}");
+        assert!(error["message"].as_str().unwrap().contains("tokens at least, 1 are allowed"), "{error}");
     }
 }

@@ -22,6 +22,7 @@ mod hanging_up;
 mod harness;
 mod heeding;
 mod idempotency;
+mod incapable;
 mod keys;
 mod layers;
 mod learning;

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::no_words;
-use crate::backend::Failure;
+use crate::backend::{Failure, Lack};
 use crate::chat::{Request, Tool};
 
 /// Whether tools are to be called.
@@ -30,7 +29,10 @@ impl Choice {
             (Some("none"), _) => Ok(Some(Choice::None)),
             (Some("required"), _) => Ok(Some(Choice::Any)),
             (None, Some(name)) => Ok(Some(Choice::Named(name.to_owned()))),
-            _ => Err(no_words("this model knows tool_choice as none, auto, required and one function only")),
+            _ => Err(Failure::incapable(
+                Lack::Choice,
+                "this model knows tool_choice as none, auto, required and one function only",
+            )),
         }
     }
 
@@ -82,7 +84,10 @@ impl<'r> Form<'r> {
             (Some("text"), _) => Ok(Form::Text),
             (Some("json_object"), _) => Ok(Form::Json),
             (Some("json_schema"), Some(schema)) => Ok(Form::Schema(schema)),
-            _ => Err(no_words("this model knows response_format as text, json_object and json_schema only")),
+            _ => Err(Failure::incapable(
+                Lack::Form,
+                "this model knows response_format as text, json_object and json_schema only",
+            )),
         }
     }
 }
@@ -120,7 +125,7 @@ pub(super) fn no_penalties(request: &Request) -> Result<(), Failure> {
     let penalty = |name: &str| request.extra.get(name).and_then(Value::as_f64).is_some_and(|it| it != 0.0);
     let bias = request.extra.get("logit_bias").and_then(Value::as_object).is_some_and(|it| !it.is_empty());
     if bias || penalty("presence_penalty") || penalty("frequency_penalty") {
-        return Err(no_words("this model takes no penalties and no logit_bias"));
+        return Err(Failure::incapable(Lack::Penalties, "this model takes no penalties and no logit_bias"));
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ use futures_util::{FutureExt, stream};
 use serde_json::Value;
 
 use super::pace::{Lap, Pace};
-use super::{Backend, Call, Embedded, Failure, Fault, Generation, Piece};
+use super::{Backend, Call, Embedded, Failure, Fault, Generation, Lack, Piece};
 use crate::catalog::Conditions;
 use crate::chat::{Embedding, Origin, Request};
 use crate::prompt;
@@ -62,7 +62,7 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// When the API has none, as most.
     fn embed(&self, _: &Embedding) -> Result<Sent, Failure> {
-        Err(no_words("this model makes no embeddings"))
+        Err(Failure::incapable(Lack::Service, "this model makes no embeddings"))
     }
 
     /// How it may be silent before it answers a call.
@@ -151,11 +151,6 @@ impl<P: Provider> Backend for Remote<P> {
     fn resent(&self) -> u64 {
         self.client.resent()
     }
-}
-
-/// A call that an API has no words for.
-fn no_words(what: &str) -> Failure {
-    Failure::new(Fault::Caller, what.to_owned()).unsent().code("model_not_capable")
 }
 
 /// Turns an upstream's events into pieces. It hands out an [`Piece::End`] once, and last.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Gate;
 use crate::backend::{Call, Edge, Ending, Failure, Part, Piece, Thought, Usage};
+use crate::catalog::Class;
 use crate::chat::{Form, ToolCallDelta};
 use crate::units::Tokens;
 
@@ -122,6 +123,9 @@ impl Play {
                 if call.request.form == Form::Text =>
             {
                 self.solve(&self.answer, count(*solution))
+            }
+            Part::Whole { thinking: Tokens::ZERO, solution } if call.class != Class::Inline => {
+                self.solve(self.unthought(), count(*solution))
             }
             Part::Whole { thinking, solution } => self.whole(count(*thinking), count(*solution)),
             Part::Thought { thinking, .. } => self.think(count(*thinking)),

@@ -1,42 +1,62 @@
 //! Which of several runs that went alike a step goes on with is settled when the step departs. Where it does not, refused or
-//! left by its caller, the run is free again: whoever asks once more is to have the same.
+//! left by its caller, the run is free again: whoever asks once more is to have the same. So it is where the store says too
+//! late which one it has handed out.
+
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use crate::agent::Link;
-use crate::units::{AccountId, EpisodeId};
+use crate::agent::{EpisodesError, Link};
+use crate::units::{AccountId, EpisodeId, Timestamp};
 
 use super::Agents;
+use super::agents::STORE_PATIENCE;
+
+/// How long the store is listened to: much longer than any step waits, and than a database takes for a statement, since a
+/// run that is not heard of is given back by nobody.
+const LATE_MAX: Duration = Duration::from_secs(30);
 
 /// A run that was handed out for a step.
 pub(super) struct HandedOut {
     agents: Agents,
     account: AccountId,
-    run: Option<(Link, EpisodeId)>,
+    link: Link,
+    id: EpisodeId,
+    /// False once it is kept, or given back.
+    is_lent: bool,
 }
 
 impl HandedOut {
     /// The store has just handed it out, by this history.
-    pub(super) fn new(agents: &Agents, account: &AccountId, link: Link, id: EpisodeId) -> HandedOut {
-        HandedOut { agents: agents.clone(), account: account.clone(), run: Some((link, id)) }
+    fn new(agents: &Agents, account: &AccountId, link: Link, id: EpisodeId) -> HandedOut {
+        HandedOut { agents: agents.clone(), account: account.clone(), link, id, is_lent: true }
+    }
+
+    /// Which run.
+    pub(super) fn id(&self) -> &EpisodeId {
+        &self.id
     }
 
     /// The step departs.
     pub(super) fn keep(mut self) {
-        self.run = None;
+        self.is_lent = false;
     }
 
-    /// It was refused: when its caller hears that, the run is free again.
+    /// It was refused: when its caller hears that, the run is free again, unless that takes the store too long.
     pub(super) async fn release(mut self) {
         let (done, heard) = oneshot::channel();
         self.give_back(done);
         // It is given back once, also where nobody waits for that any more.
-        let _ = heard.await;
+        let _ = timeout(STORE_PATIENCE, heard).await;
     }
 
     fn give_back(&mut self, done: oneshot::Sender<()>) {
-        let Some((link, id)) = self.run.take() else { return };
+        if !std::mem::take(&mut self.is_lent) {
+            return;
+        }
         let (agents, account) = (self.agents.clone(), self.account.clone());
+        let (link, id) = (self.link, self.id.clone());
         self.agents.spawn(async move {
             agents.release(&account, &link, &id).await;
             let _ = done.send(());
@@ -51,9 +71,32 @@ impl Drop for HandedOut {
 }
 
 impl Agents {
+    /// A run that ends with this history, handed out by the store. Whoever does not wait for it any more when the store says
+    /// which one, has given it back.
+    pub(super) async fn hand_out(
+        &self,
+        account: &AccountId,
+        link: &Link,
+        since: Timestamp,
+    ) -> Result<Option<HandedOut>, EpisodesError> {
+        let (agents, account, link) = (self.clone(), account.clone(), *link);
+        let (answer, answered) = oneshot::channel();
+        self.spawn(async move {
+            let found = listen(agents.inner.store.find(&account, &link, since)).await;
+            // What nobody takes here is dropped.
+            let _ = answer.send(found.map(|id| id.map(|id| HandedOut::new(&agents, &account, link, id))));
+        });
+        answered.await.unwrap_or_else(|_| Err(EpisodesError::new("the store's answer got lost")))
+    }
+
     async fn release(&self, account: &AccountId, link: &Link, id: &EpisodeId) {
-        if let Err(error) = self.patiently(self.inner.store.release(account, link, id)).await {
+        if let Err(error) = listen(self.inner.store.release(account, link, id)).await {
             self.lost("a run that was handed out in vain is not free again", &error);
         }
     }
+}
+
+async fn listen<T>(answer: impl Future<Output = Result<T, EpisodesError>>) -> Result<T, EpisodesError> {
+    let late = |_| EpisodesError::new("the store did not answer at all");
+    timeout(LATE_MAX, answer).await.map_err(late)?
 }

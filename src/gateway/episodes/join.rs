@@ -106,13 +106,24 @@ impl Agents {
         (chain, limits): (&Chain, &EpisodeLimits),
         now: Timestamp,
     ) -> Result<Found, Refusal> {
-        let episode = self.patiently(self.lowered(account, id, limits, now)).await;
-        let episode = episode.map_err(|error| {
-            self.lost("a run's limits cannot be read", &error);
-            no_episode(error)
-        })??;
+        let episode = self.begun(account, id, limits, now).await?;
         self.count(if episode.last.is_some() { "named" } else { "begun" });
         Ok(Found { episode, is_first: false, from: chain.replies.first().copied(), handed_out: None })
+    }
+
+    /// The run of that name, with these limits lowered into its own.
+    pub(super) async fn begun(
+        &self,
+        account: &AccountId,
+        id: &EpisodeId,
+        limits: &EpisodeLimits,
+        now: Timestamp,
+    ) -> Result<Episode, Refusal> {
+        let episode = self.patiently(self.lowered(account, id, limits, now)).await;
+        episode.map_err(|error| {
+            self.lost("a run's limits cannot be read", &error);
+            no_episode(error)
+        })?
     }
 
     /// Where the store does not say, it is a new one: its caller may get a budget anew, and nobody another's.
@@ -176,12 +187,11 @@ impl Agents {
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<Option<Result<Found, Refusal>>, EpisodesError> {
-        let (store, since) = (&self.inner.store, now.before(self.inner.settings.expires_after));
+        let since = now.before(self.inner.settings.expires_after);
         for link in chain.replies.iter().take(REPLIES_MAX) {
-            if let Some(id) = store.find(account, link, since).await? {
-                // Whatever comes of it from here on, it is given back.
-                let handed_out = HandedOut::new(self, account, *link, id.clone());
-                return Ok(Some(match self.lowered(account, &id, limits, now).await? {
+            // Whatever comes of it from here on, it is given back.
+            if let Some(handed_out) = self.hand_out(account, link, since).await? {
+                return Ok(Some(match self.lowered(account, handed_out.id(), limits, now).await? {
                     Ok(episode) => {
                         let handed_out = Some(handed_out);
                         Ok(Found { episode, is_first: false, from: Some(*link), handed_out })

@@ -3,6 +3,7 @@
 
 mod agents;
 mod answer;
+mod beside;
 mod depart;
 mod handed_out;
 mod join;
@@ -21,6 +22,7 @@ pub use agents::Agents;
 pub use shown::Shown;
 pub use told::Told;
 
+pub(super) use beside::Beside;
 pub(super) use stepping::{Passed, Stepping};
 
 /// True for a request that belongs to a run: its caller says so, or it has to do with tools.

@@ -34,6 +34,13 @@ pub(in crate::gateway) struct Passed {
 }
 
 impl Passed {
+    /// Of an answer to a request that declares no tools and is no step of a run: whatever its model calls, it invents.
+    pub(in crate::gateway) fn invented(progress: &[Progress], metrics: &Metrics) -> Passed {
+        let all = progress.iter().map(Progress::called).fold(Count::ZERO, |sum, called| sum + called);
+        metrics.tools.count(ToolDecision::Passed, all.0);
+        Passed { tools: ToolCounts { all, ..ToolCounts::default() }, ..Passed::default() }
+    }
+
     /// What is added to the line on what decided, where calls did not pass.
     pub(in crate::gateway) fn why(&self) -> Option<String> {
         match self.dropped {

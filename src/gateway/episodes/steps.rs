@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::agent::{self, Next, Room, Spent};
 use crate::chat::Request;
-use crate::gateway::admit::Departure;
+use crate::gateway::launch::Departure;
 use crate::gateway::{Denial, Gateway, Refusal};
 use crate::ledger::{Refused, Shortfall};
 use crate::plan;
@@ -135,7 +135,7 @@ impl Gateway {
     }
 }
 
-fn money() -> agent::Wait {
+pub(super) fn money() -> agent::Wait {
     agent::Wait { money: true, ..agent::Wait::default() }
 }
 

@@ -72,7 +72,7 @@ pub(super) fn about(number: usize) -> About {
         model: Some(MODELS[number % 2].into()),
         user: (number > 3).then(|| format!("u{}", number % 4).into()),
         tag,
-        episode: None,
+        ..About::default()
     }
 }
 

@@ -13,7 +13,12 @@ fn accounts(all: &[Terms]) -> Accounts {
 }
 
 fn about(model: &str, user: Option<&str>, tag: Option<&str>) -> About {
-    About { model: Some(model.into()), user: user.map(Into::into), tag: tag.map(Into::into), episode: None }
+    About {
+        model: Some(model.into()),
+        user: user.map(Into::into),
+        tag: tag.map(Into::into),
+        ..About::default()
+    }
 }
 
 /// Admits so many nano-dollars; else says which limit refused it and what that has left.

@@ -115,7 +115,13 @@ proptest! {
             prop_assert!(offer.solution > Tokens::ZERO);
             prop_assert!(offer.thinking <= model.thinking_max);
             prop_assert!(demand.prompt + all <= model.context);
-            prop_assert!(world.budget.total.is_none_or(|total| all <= total));
+            let is_closed_before = match offer.class {
+                Class::Inline => model.hand_off.unthought < model.hand_off.overhead,
+                class => class != Class::Effort,
+            };
+            let is_alone = offer.thinking == Tokens::ZERO && is_closed_before;
+            let written = if is_alone { offer.solution } else { all };
+            prop_assert!(world.budget.total.is_none_or(|total| written <= total));
             prop_assert!(world.budget.solution.is_none_or(|most| offer.solution <= most));
             prop_assert!(world.budget.thinking.is_none_or(|most| offer.thinking <= most));
             prop_assert!(world.budget.cost.is_none_or(|most| offer.worst.money <= most));

@@ -295,13 +295,13 @@ fn nothing_is_set_aside_for_the_end_of_a_thought_that_cannot_be() {
         (best.thinking.0, best.solution.0, best.overhead.0)
     };
     let total = |total: u64| move |w: &mut World| w.budget.total = Some(Tokens(total));
-    assert_eq!(offered(&total(2)), (0, 1, 1));
-    assert_eq!(offered(&total(60)), (0, 59, 1), "a thought would leave no answer");
+    assert_eq!(offered(&total(1)), (0, 1, 1), "the end of the text would take the place of the answer");
+    assert_eq!(offered(&total(60)), (0, 60, 1), "a thought would leave no answer");
     let never = |w: &mut World| {
         total(122)(w);
         w.models[0].thinking_max = Tokens::ZERO;
     };
-    assert_eq!(offered(&never), (0, 121, 1));
+    assert_eq!(offered(&never), (0, 122, 1));
     let stated = |w: &mut World| {
         total(200)(w);
         w.budget.thinking = Some(Tokens(10));
@@ -311,6 +311,31 @@ fn nothing_is_set_aside_for_the_end_of_a_thought_that_cannot_be() {
     let member = "max_completion_tokens";
     let refused = Refusal::BudgetTooSmall { needed: Tokens(123), stated: Tokens(60), member };
     assert_eq!(always.plan().unwrap_err(), refused);
+}
+
+#[test]
+fn what_closes_a_thought_elsewhere_is_read_and_takes_nothing_of_the_answer() {
+    let offered = |class: Class, thinking: u64, total: Option<u64>| {
+        let remote = |w: &mut World| {
+            w.models[0].classes = vec![class, Class::Turn];
+            w.models[0].hand_off =
+                HandOff { text: String::new(), overhead: Tokens(122), unthought: Tokens(122) };
+            w.budget.thinking = Some(Tokens(thinking));
+            w.budget.solution = Some(Tokens(10));
+            w.budget.total = total.map(Tokens);
+        };
+        world().with(remote).first()
+    };
+    let prompt = world().demands[0].prompt.0;
+    let Prices { input, output } = world().models[0].tariff.unwrap().rates.list;
+    for (class, resume, stops) in [(Class::Continue, Some(Class::Continue), 1), (Class::Native, None, 1)] {
+        let alone = offered(class, 0, None);
+        let most = input.cost(Tokens(prompt + 122)) + output.cost(Tokens(10 + stops));
+        assert_eq!((alone.worst.money, alone.resume), (most, resume), "{class:?}");
+        assert_eq!(offered(class, 0, Some(1)).solution, Tokens(1), "{class:?}");
+        let thought = offered(class, 1, None);
+        assert!(thought.worst.money > most + input.cost(Tokens(prompt)) && thought.resume.is_some());
+    }
 }
 
 #[test]

@@ -22,9 +22,9 @@ macro_rules! record_statements {
         const RESOLUTIONS: &str = "\
             SELECT s.number, s.reservation, s.account, s.model, s.end_user, s.tag, s.admitted_at, s.resolved_at, s.how, \
                    s.money, s.thinking, s.tool_calls, s.overrun_money, s.overrun_thinking, s.overrun_tool_calls, \
-                   s.prompt, s.overhead, s.solution, s.other, s.outcome, s.episode, s.tools, s.tools_cost, \
+                   s.prompt, s.overhead, s.solution, s.other, s.outcome, s.episode, s.tools, s.tools_cost, s.turns, \
                    r.account, r.model, r.end_user, r.tag, r.money, r.thinking, r.tool_calls, r.price_input, r.price_output, \
-                   r.if_abandoned, r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost \
+                   r.if_abandoned, r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost, r.turns \
             FROM resolutions s LEFT JOIN reservations r ON r.id = s.reservation \
             WHERE s.number > $1 AND s.number <= $2 ORDER BY s.number LIMIT $3";
 
@@ -107,7 +107,7 @@ macro_rules! record_statements {
 
             fn about(&mut self) -> Result<About, sqlx::Error> {
                 let mut name = || self.take::<Option<&str>>().map(|name| name.map(Into::into));
-                Ok(About { model: name()?, user: name()?, tag: name()?, episode: None })
+                Ok(About { model: name()?, user: name()?, tag: name()?, ..About::default() })
             }
 
             fn episode(&mut self) -> Result<Option<EpisodeId>, sqlx::Error> {
@@ -144,6 +144,7 @@ macro_rules! record_statements {
             about.episode = columns.episode()?;
             detail.tools = calls::read(spent.tool_calls, columns.take()?)?;
             detail.tools_cost = Money(columns.number()?);
+            about.beside_turns = columns.number()? == 0;
             let dispatched = dispatched(id, &mut columns)?;
             let resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
             Ok(Record { number, resolved, dispatched, extended: Vec::new(), metered: Vec::new() })
@@ -161,6 +162,7 @@ macro_rules! record_statements {
             about.episode = columns.episode()?;
             let (tools, tools_cost) =
                 (calls::read(held.tool_calls, columns.take()?)?, Money(columns.number()?));
+            about.beside_turns = columns.number()? == 0;
             Ok(Some(Dispatched { id, account, about, held, tools, tools_cost, prices, if_abandoned, metered: None, admitted, expires }))
         }
 

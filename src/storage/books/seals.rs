@@ -56,7 +56,7 @@ macro_rules! seal_statements {
 
         fn rollup(row: &$row) -> Result<Rollup, sqlx::Error> {
             let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
-            let about = About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, episode: None };
+            let about = About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, ..About::default() };
             let account = AccountId::new(row.try_get::<&str, _>("account")?);
             let key = (Timestamp(row.try_get("start")?), account, about);
             Ok((row.try_get("span")?, key, sums(|column| row.try_get(column))?))

@@ -100,7 +100,7 @@ pub(in crate::storage) const USAGE: &str = concat!(
 
 /// What the steps of the run $2 of the account $1 took that are resolved.
 pub(in crate::storage) const STEPS: &str = "\
-    SELECT how, money, thinking, tool_calls, tools FROM resolutions WHERE account = $1 AND episode = $2";
+    SELECT how, money, thinking, tool_calls, tools, turns FROM resolutions WHERE account = $1 AND episode = $2";
 
 /// The whole spans between two moments, the first one's start and the last one's end.
 pub(in crate::storage) fn whole(span: Span, from: Timestamp, to: Timestamp) -> (Timestamp, Timestamp) {
@@ -176,7 +176,11 @@ macro_rules! sum_statements {
                 let spent = Amounts {
                     money: Money(number("money")?),
                     thinking: Tokens(number("thinking")?),
-                    requests: Count(u64::from(row.try_get::<&str, _>("how")? != "voided")),
+                    requests: Count(if row.try_get::<&str, _>("how")? == "voided" {
+                        0
+                    } else {
+                        number("turns")?
+                    }),
                     tool_calls: Count(number("tool_calls")?),
                 };
                 used.add(spent, &calls::read(spent.tool_calls, row.try_get("tools")?)?);
@@ -223,7 +227,7 @@ macro_rules! sum_statements {
                     model: name("model")?,
                     user: name("end_user")?,
                     tag: name("tag")?,
-                    episode: None,
+                    ..About::default()
                 },
                 since: Timestamp(row.try_get("since")?),
                 spent,

@@ -139,6 +139,9 @@ fn one(record: &Record, report: &mut Report) {
     let Some(dispatched) = dispatched else { return report.differs(format!("{name} has no reservation")) };
     report.check("the account", &name, &resolved.account, &dispatched.account);
     report.check("the run", &name, &resolved.about.episode, &dispatched.about.episode);
+    if resolved.about.beside_turns != dispatched.about.beside_turns {
+        report.differs(format!("{name} is a turn of its run by one of its rows, and none by the other"));
+    }
     let each = resolved.detail.tools.each.values().fold(Count::ZERO, |sum, count| sum + *count);
     if each > resolved.spent.tool_calls || resolved.detail.tools_cost > resolved.spent.money {
         report.differs(format!("the tool calls of {name} are more than all that it was charged"));

@@ -61,7 +61,7 @@ impl Words for Sums {
 /// A balance: over all time.
 impl Words for (AccountId, About) {
     fn words(&self) -> String {
-        let (account, About { model, user, tag, episode }) = self;
+        let (account, About { model, user, tag, episode, .. }) = self;
         let mut words = format!("account {account}");
         let episode = episode.as_ref().map(ToString::to_string);
         let parts = [

@@ -90,7 +90,7 @@ pub(in crate::storage) const GIVE_BACK_STEPS: &str = "\
     used AS ( \
         SELECT p.purse, p.amount, used.used FROM page p CROSS JOIN LATERAL ( \
             SELECT coalesce(sum(CASE p.unit \
-                WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
+                WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.turns \
                 ELSE CASE p.facet WHEN 'tool' THEN calls_of(u.tools, p.tool) ELSE u.tool_calls END \
                 END), 0)::bigint AS used \
             FROM (SELECT * FROM uses WHERE account = p.account AND episode = p.run OFFSET 0) u \

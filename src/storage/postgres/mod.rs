@@ -83,6 +83,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (11, "readings", include_str!("../../../migrations/postgres/0011_readings.sql")),
     (12, "route_turns", include_str!("../../../migrations/postgres/0012_route_turns.sql")),
     (13, "conversations", include_str!("../../../migrations/postgres/0013_conversations.sql")),
+    (14, "beside_turns", include_str!("../../../migrations/postgres/0014_beside_turns.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

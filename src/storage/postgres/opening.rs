@@ -70,7 +70,7 @@ pub(super) async fn create(connection: &mut PgConnection, openings: &[Opening]) 
 pub(in crate::storage) const STEPS: &str = "\
     WITH used AS ( \
         SELECT p.id AS purse, u.epoch, r.epoch IS NOT NULL AS is_alive, sum(CASE p.unit \
-            WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
+            WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.turns \
             ELSE CASE p.facet WHEN 'tool' THEN calls_of(u.tools, substr(p.name, strpos(p.name, E'\\n') + 1)) \
                  ELSE u.tool_calls END END)::bigint AS amount \
         FROM purses p CROSS JOIN LATERAL ( \
@@ -86,7 +86,7 @@ pub(in crate::storage) const STEPS: &str = "\
 pub(in crate::storage) const STEPS_BEFORE: &str = "\
     SELECT coalesce(sum(CASE w.unit \
             WHEN 'money' THEN r.money WHEN 'thinking' THEN r.thinking \
-            WHEN 'requests' THEN (r.how <> 'voided')::int \
+            WHEN 'requests' THEN (r.how <> 'voided')::int * r.turns \
             ELSE CASE w.facet WHEN 'tool' THEN calls_of(r.tools, substr(w.name, strpos(w.name, E'\\n') + 1)) \
                  ELSE r.tool_calls END END), 0)::bigint AS used \
     FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) \

@@ -21,10 +21,10 @@ pub(super) async fn insert_dispatched(
     let statement = sqlx::query(
         "INSERT INTO reservations \
          (epoch, id, account, model, end_user, tag, money, thinking, tool_calls, price_input, price_output, \
-          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost) \
+          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost, turns) \
          SELECT $1, * FROM UNNEST($2::bytea[], $3::text[], $4::text[], $5::text[], $6::text[], \
           $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::bigint[], \
-          $14::bigint[], $15::text[], $16::text[], $17::bigint[]) \
+          $14::bigint[], $15::text[], $16::text[], $17::bigint[], $18::bigint[]) \
          ON CONFLICT DO NOTHING",
     );
     let price = |side: fn(&Prices) -> Price| {
@@ -47,7 +47,8 @@ pub(super) async fn insert_dispatched(
         .bind(column(rows, |row| row.expires.0))
         .bind(column(rows, |row| row.about.episode.as_ref().map(ToString::to_string)))
         .bind(column(rows, |row| calls::written(&row.tools)))
-        .bind(column(rows, |row| size(row.tools_cost.0)));
+        .bind(column(rows, |row| size(row.tools_cost.0)))
+        .bind(column(rows, |row| i64::from(!row.about.beside_turns)));
     statement.execute(connection).await.map(drop)
 }
 
@@ -105,11 +106,11 @@ pub(super) async fn insert_resolved(
         "INSERT INTO resolutions \
          (reservation, how, account, model, end_user, tag, admitted_at, resolved_at, money, thinking, tool_calls, \
           overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, solution, other, outcome, \
-          episode, tools, tools_cost) \
+          episode, tools, tools_cost, turns) \
          SELECT * FROM UNNEST($1::bytea[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], \
           $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], \
           $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::text[], \
-          $20::text[], $21::text[], $22::bigint[]) \
+          $20::text[], $21::text[], $22::bigint[], $23::bigint[]) \
          ON CONFLICT DO NOTHING",
     );
     let statement = statement
@@ -134,7 +135,8 @@ pub(super) async fn insert_resolved(
         .bind(column(rows, |row| clean(&row.detail.outcome)))
         .bind(column(rows, |row| row.about.episode.as_ref().map(ToString::to_string)))
         .bind(column(rows, |row| calls::written(&row.detail.tools)))
-        .bind(column(rows, |row| size(row.detail.tools_cost.0)));
+        .bind(column(rows, |row| size(row.detail.tools_cost.0)))
+        .bind(column(rows, |row| i64::from(!row.about.beside_turns)));
     statement.execute(connection).await.map(drop)
 }
 
@@ -155,7 +157,7 @@ macro_rules! unresolved {
     ($of:literal) => {
         concat!("\
     SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
-           r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost, \
+           r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost, r.turns, \
            coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
                AS model, \
            (r.money + coalesce(e.money, 0))::bigint AS money, \
@@ -202,7 +204,9 @@ pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
 
 fn about(row: &PgRow) -> Result<About, sqlx::Error> {
     let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
-    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, episode: episode(row)? })
+    let beside_turns = row.try_get::<i64, _>("turns")? == 0;
+    let (model, user, tag) = (name("model")?, name("end_user")?, name("tag")?);
+    Ok(About { model, user, tag, episode: episode(row)?, beside_turns })
 }
 
 fn episode(row: &PgRow) -> Result<Option<EpisodeId>, sqlx::Error> {

@@ -55,6 +55,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (11, "readings", include_str!("../../../migrations/sqlite/0011_readings.sql")),
     (12, "route_turns", include_str!("../../../migrations/sqlite/0012_route_turns.sql")),
     (13, "conversations", include_str!("../../../migrations/sqlite/0013_conversations.sql")),
+    (14, "beside_turns", include_str!("../../../migrations/sqlite/0014_beside_turns.sql")),
 ];
 
 /// What a start reads.

@@ -23,7 +23,7 @@ pub(super) fn insert_dispatched(rows: &[&Dispatched]) -> Statement {
     let mut statement = Statement::new(
         "INSERT INTO reservations \
          (id, account, model, end_user, tag, money, thinking, tool_calls, price_input, price_output, \
-          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost) ",
+          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost, turns) ",
     );
     statement.push_values(rows, |mut values, row| {
         values.push_bind(row.id.as_bytes().to_vec());
@@ -71,7 +71,7 @@ pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
         "INSERT INTO resolutions \
          (reservation, how, account, model, end_user, tag, admitted_at, resolved_at, money, thinking, tool_calls, \
           overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, solution, other, outcome, \
-          episode, tools, tools_cost) ",
+          episode, tools, tools_cost, turns) ",
     );
     statement.push_values(rows, |mut values, row| {
         values.push_bind(row.id.as_bytes().to_vec());
@@ -104,7 +104,7 @@ pub(super) fn push_about(values: &mut Values<'_, '_>, about: &About) {
 fn push_step(values: &mut Values<'_, '_>, about: &About, tools: &ToolCounts, tools_cost: Money) {
     values.push_bind(about.episode.as_ref().map(ToString::to_string));
     values.push_bind(calls::written(tools));
-    values.push_bind(whole(tools_cost.0));
+    values.push_bind(whole(tools_cost.0)).push_bind(i64::from(!about.beside_turns));
 }
 
 fn push_amounts(values: &mut Values<'_, '_>, amounts: Amounts) {
@@ -120,7 +120,7 @@ pub(super) fn amounts_i64(amounts: Amounts) -> [i64; 3] {
 
 pub(super) const UNRESOLVED: &str = "\
     SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
-           r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost, \
+           r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost, r.turns, \
            coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
                AS model, \
            r.money + coalesce(sum(e.money), 0) AS money, \
@@ -155,7 +155,9 @@ pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
 
 pub(super) fn about(row: &SqliteRow) -> Result<About, sqlx::Error> {
     let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
-    Ok(About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, episode: episode(row)? })
+    let beside_turns = row.try_get::<i64, _>("turns")? == 0;
+    let (model, user, tag) = (name("model")?, name("end_user")?, name("tag")?);
+    Ok(About { model, user, tag, episode: episode(row)?, beside_turns })
 }
 
 pub(super) fn amounts(row: &SqliteRow) -> Result<Amounts, sqlx::Error> {

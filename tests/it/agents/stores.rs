@@ -1,15 +1,22 @@
 //! Runs outlive the process, and a store that does not work takes no budget with it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::Request;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, pending};
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use stint::agent::{self, Course, Episode, Episodes, EpisodesError, Extension, Link, Twin};
+use stint::agent::{self, Course, Episode, Episodes, EpisodesError, Extension, Link, MemoryEpisodes, Twin};
 use stint::chat::EpisodeLimits;
 use stint::ledger::{AccountId, MemoryJournal};
 use stint::storage::{Database, Settings, SqliteSettings, Synchronous};
 use stint::units::{EpisodeId, Timestamp};
+use tokio::sync::Semaphore;
 
 use crate::harness::Stored;
 
@@ -37,7 +44,7 @@ async fn a_run_goes_on_after_a_restart_with_what_it_has_left() {
     let database = loop {
         match Database::open(&settings).await {
             Ok(database) => break database,
-            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     };
     let world = world_on(&script, Stored::of(&database)).await;
@@ -134,4 +141,128 @@ async fn without_a_database_runs_are_remembered_while_the_process_lives() {
     for _ in 0..4 {
         assert_eq!(run(&agent.step(&world).await), run(&first));
     }
+}
+
+/// A store whose word on what it has handed out takes as long as it is made to.
+struct Slow {
+    runs: MemoryEpisodes,
+    /// Answers wait for a permit each, once it is slow.
+    words: Semaphore,
+    is_slow: AtomicBool,
+    /// How many runs were handed out while it is, and how many were given back.
+    handed_out: AtomicUsize,
+    released: AtomicUsize,
+}
+
+/// Waits until there were so many.
+async fn reach(count: &AtomicUsize, most: usize) {
+    let reached = async {
+        while count.load(Ordering::Relaxed) < most {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), reached).await.expect("in time");
+}
+
+impl Default for Slow {
+    fn default() -> Slow {
+        let (runs, words) = (MemoryEpisodes::default(), Semaphore::new(0));
+        let (handed_out, released) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Slow { runs, words, is_slow: AtomicBool::new(false), handed_out, released }
+    }
+}
+
+impl Episodes for Slow {
+    fn open<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        limits: &'a EpisodeLimits,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
+        self.runs.open(account, id, limits, now)
+    }
+
+    fn read<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+        self.runs.read(account, id)
+    }
+
+    fn find<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a Link,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
+        async move {
+            let found = self.runs.find(account, link, since).await;
+            if self.is_slow.load(Ordering::Relaxed) {
+                self.handed_out.fetch_add(1, Ordering::Relaxed);
+                self.words.acquire().await.unwrap().forget();
+            }
+            found
+        }
+        .boxed()
+    }
+
+    fn release<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a Link,
+        id: &'a EpisodeId,
+    ) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        self.released.fetch_add(1, Ordering::Relaxed);
+        self.runs.release(account, link, id)
+    }
+
+    fn twins<'a>(
+        &'a self,
+        account: &'a AccountId,
+        link: &'a Link,
+        since: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<Twin>, EpisodesError>> {
+        self.runs.twins(account, link, since)
+    }
+
+    fn extend<'a>(&'a self, step: &'a Extension) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        self.runs.extend(step)
+    }
+
+    fn courses(&self, most: u32) -> BoxFuture<'_, Result<Vec<Course>, EpisodesError>> {
+        self.runs.courses(most)
+    }
+
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, EpisodesError>> {
+        self.runs.purge(before, most)
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_was_handed_out_too_late_goes_to_whoever_asks_again() {
+    let (script, slow) = (searching(2), Arc::new(Slow::default()));
+    let stored = Stored { episodes: slow.clone(), ..Stored::alone(Arc::new(MemoryJournal::default())) };
+    let world = world_on(&script, stored).await;
+    let mut one = Agent::new("sk-acme", &json!({}));
+    let mut other = one.clone();
+    let runs = [one.step(&world).await, other.step(&world).await].map(|answer| run(&answer).to_owned());
+    slow.is_slow.store(true, Ordering::Relaxed);
+    // One is served as a new run; the other's caller does not wait for that.
+    let late = other.ask(&world).await.good();
+    assert!(!runs.iter().any(|known| known == run(&late)), "{late}");
+    let request = Request::post("/v1/chat/completions").header("host", "here");
+    let request =
+        request.header("authorization", "Bearer sk-acme").header("content-type", "application/json");
+    let request = request.body(Body::from(other.body().to_string())).unwrap();
+    tokio::select! {
+        answer = TowerToHyperService::new(world.api.clone()).call(request) => panic!("{answer:?}"),
+        () = reach(&slow.handed_out, 2) => {}
+    }
+    slow.is_slow.store(false, Ordering::Relaxed);
+    slow.words.add_permits(2);
+    reach(&slow.released, 2).await;
+    assert_eq!(run(&other.step(&world).await), runs[1]);
+    assert_eq!(run(&one.step(&world).await), runs[0]);
 }

@@ -234,6 +234,27 @@ async fn a_tool_that_the_model_invents_passes_and_counts_among_all() {
     assert_eq!((calls(&free), &free["budget"]["tool_calls"]["used"]), (2, &json!(2)), "{free}");
 }
 
+#[tokio::test]
+async fn what_is_called_where_no_tool_is_declared_is_counted_too() {
+    let world = world(&calling(&["teleport", "search"]), agent::Settings::default()).await;
+    let asked = json!({ "model": "m", "n": 2, "messages": [{ "role": "user", "content": "Who was it?" }] });
+    for stream in [false, true] {
+        let mut asked = asked.clone();
+        asked["stream"] = json!(stream);
+        let answer = world.ask("sk-acme", &asked).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert!(
+            !answer.headers.contains_key("x-episode-id") && answer.text.contains("teleport"),
+            "{}",
+            answer.text
+        );
+    }
+    world.settled().await;
+    assert_eq!(world.account("acme").spent.tool_calls.0, 8);
+    let metrics = world.get("", "/metrics").await.text;
+    assert!(metrics.contains("stint_tool_calls_total{decision=\"passed\"} 8\n"), "{metrics}");
+}
+
 /// Its price was not set aside, so it does not pass; one that is only counted by a list is counted so.
 #[tokio::test]
 async fn a_tool_of_the_configuration_that_is_not_declared_is_not_free_either() {

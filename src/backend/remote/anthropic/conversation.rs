@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::Settings;
 use crate::backend::remote::asked::{Image, arguments};
-use crate::backend::remote::{no_words, wire};
-use crate::backend::{Call, Failure, Part, Thought};
+use crate::backend::remote::wire;
+use crate::backend::{Call, Failure, Lack, Part, Thought};
 use crate::chat::{Message, Part as ContentPart, Request, Role};
 
 /// The system's words, where there are some, and the turns. Signed thoughts go along where the model `thinks`.
@@ -28,10 +28,11 @@ pub(super) fn turns(
         turns.push("user", quoted(settings, thought));
     }
     match turns.0.last() {
-        None => Err(no_words("this model needs a message of the user")),
-        Some(("assistant", _)) => {
-            Err(no_words("this model cannot go on with an assistant's message: end with the user's"))
-        }
+        None => Err(Failure::incapable(Lack::Prompt, "this model needs a message of the user")),
+        Some(("assistant", _)) => Err(Failure::incapable(
+            Lack::Prompt,
+            "this model cannot go on with an assistant's message: end with the user's",
+        )),
         Some(_) => Ok((system(&request.messages)?, turns.written())),
     }
 }
@@ -141,7 +142,7 @@ fn image(value: &Value) -> Result<Value, Failure> {
     let source = match Image::of(value) {
         Some(Image::Here(kind, data)) => json!({"type": "base64", "media_type": kind, "data": data}),
         Some(Image::At(url)) => json!({"type": "url", "url": url}),
-        None => return Err(no_words("this model takes text and images only")),
+        None => return Err(Failure::incapable(Lack::Prompt, "this model takes text and images only")),
     };
     Ok(json!({"type": "image", "source": source}))
 }

@@ -7,9 +7,8 @@ use serde_json::{Map, Value, json};
 use super::conversation::{self, turns};
 use super::{Off, Settings, Thinking};
 use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties, one_by_one, user};
-use crate::backend::remote::no_words;
 use crate::backend::remote::wire::{self, decimal};
-use crate::backend::{Call, Failure, Part};
+use crate::backend::{Call, Failure, Lack, Part};
 use crate::chat::{Keep, Message, Part as ContentPart, Request, Tool};
 use crate::units::Tokens;
 
@@ -94,8 +93,18 @@ fn effort(settings: &Settings, call: &Call, choice: Option<&Choice>) -> Result<E
                 let most = *thinking + *solution;
                 Effort { thinking: Some(budget(settings, *thinking)), word: None, most }
             }
-            Thinking::Budget => return Err(no_words("this model thinks 1024 tokens at least, or none")),
-            Thinking::Adaptive => return Err(no_words("this model takes no budget for its thinking")),
+            Thinking::Budget => {
+                return Err(Failure::incapable(
+                    Lack::Thinking,
+                    "this model thinks 1024 tokens at least, or none",
+                ));
+            }
+            Thinking::Adaptive => {
+                return Err(Failure::incapable(
+                    Lack::Thinking,
+                    "this model takes no budget for its thinking",
+                ));
+            }
             Thinking::Never => quiet(*solution),
         },
         Part::Thought { thinking, solution } => {
@@ -113,7 +122,7 @@ fn effort(settings: &Settings, call: &Call, choice: Option<&Choice>) -> Result<E
             }
         }
         Part::Solution { answer, .. } if !answer.is_empty() => {
-            return Err(no_words("this model cannot go on with an answer"));
+            return Err(Failure::incapable(Lack::Thinking, "this model cannot go on with an answer"));
         }
         Part::Solution { solution, .. } => {
             unless_it_must(settings)?;
@@ -125,7 +134,7 @@ fn effort(settings: &Settings, call: &Call, choice: Option<&Choice>) -> Result<E
             }
             (Thinking::Adaptive, None | Some("none")) | (_, None) => quiet(*tokens),
             (Thinking::Adaptive, word) => Effort { word: word.map(str::to_owned), ..quiet(*tokens) },
-            _ => return Err(no_words("this model takes no effort")),
+            _ => return Err(Failure::incapable(Lack::Thinking, "this model takes no effort")),
         },
     })
 }
@@ -135,7 +144,10 @@ fn effort(settings: &Settings, call: &Call, choice: Option<&Choice>) -> Result<E
 fn may_think(settings: &Settings, request: &Request, choice: Option<&Choice>) -> Result<bool, Failure> {
     let forced = choice.is_some_and(Choice::forces) && !request.tools.is_empty();
     if forced && settings.off == Off::Never && settings.thinking != Thinking::Never {
-        return Err(no_words("this model always thinks, so no tool can be forced on it"));
+        return Err(Failure::incapable(
+            Lack::Choice,
+            "this model always thinks, so no tool can be forced on it",
+        ));
     }
     let interrupted = settings.thinking == Thinking::Budget && conversation::is_unsigned(settings, request);
     Ok(settings.thinking != Thinking::Never && !forced && !interrupted)
@@ -144,7 +156,7 @@ fn may_think(settings: &Settings, request: &Request, choice: Option<&Choice>) ->
 fn unless_it_must(settings: &Settings) -> Result<(), Failure> {
     match settings.off {
         Off::Never if settings.thinking != Thinking::Never => {
-            Err(no_words("this model cannot be kept from thinking"))
+            Err(Failure::incapable(Lack::Thinking, "this model cannot be kept from thinking"))
         }
         _ => Ok(()),
     }
@@ -187,7 +199,12 @@ fn output(request: &Request, effort: Option<String>) -> Result<Option<Value>, Fa
     add(&mut output, [("effort", effort.map(Value::String))]);
     match Form::of(request)? {
         Form::Text => {}
-        Form::Json => return Err(no_words("this model writes JSON by a schema only: send json_schema")),
+        Form::Json => {
+            return Err(Failure::incapable(
+                Lack::Form,
+                "this model writes JSON by a schema only: send json_schema",
+            ));
+        }
         Form::Schema(named) => {
             let format = json!({"type": "json_schema", "schema": named["schema"]});
             output.insert("format".to_owned(), format);

@@ -7,9 +7,8 @@ use serde_json::{Map, Value, json};
 use super::Settings;
 use super::events::MADE;
 use super::signature::{On, Signature};
-use crate::backend::Failure;
 use crate::backend::remote::asked::{Image, add, arguments};
-use crate::backend::remote::no_words;
+use crate::backend::{Failure, Lack};
 use crate::chat::{Message, Part, Request, Role, ToolCall};
 
 /// The contents of a conversation; neighbours of one role are one content.
@@ -30,10 +29,11 @@ pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, 
         }
     }
     match contents.last() {
-        None => Err(no_words("this model needs a message of the user")),
-        Some(("model", _)) => {
-            Err(no_words("this model cannot go on with an assistant's message: end with the user's"))
-        }
+        None => Err(Failure::incapable(Lack::Prompt, "this model needs a message of the user")),
+        Some(("model", _)) => Err(Failure::incapable(
+            Lack::Prompt,
+            "this model cannot go on with an assistant's message: end with the user's",
+        )),
         Some(_) => {
             Ok(contents.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect())
         }
@@ -97,10 +97,13 @@ fn function_call(call: &ToolCall, signature: Option<&String>) -> Value {
 fn response(message: &Message, names: &BTreeMap<&str, &str>) -> Result<Value, Failure> {
     let of = message.tool_call_id.as_deref().unwrap_or_default();
     let Some(name) = names.get(of).copied().or(message.name.as_deref()) else {
-        return Err(no_words("a tool's message answers no call: its tool_call_id is that of none before it"));
+        return Err(Failure::incapable(
+            Lack::Prompt,
+            "a tool's message answers no call: its tool_call_id is that of none before it",
+        ));
     };
     if message.content.iter().any(|part| matches!(part, Part::Other(_))) {
-        return Err(no_words("this model takes only text as a tool's result"));
+        return Err(Failure::incapable(Lack::Prompt, "this model takes only text as a tool's result"));
     }
     let mut response = Map::new();
     add(
@@ -130,8 +133,10 @@ fn part(part: &Part) -> Result<Option<Value>, Failure> {
     let sound = |name: &str| value.pointer(&format!("/input_audio/{name}")).and_then(Value::as_str);
     match (Image::of(value), sound("format").zip(sound("data"))) {
         (Some(Image::Here(kind, data)), _) => Ok(inline(kind, data)),
-        (Some(Image::At(_)), _) => Err(no_words("this model takes images as data: URLs only")),
+        (Some(Image::At(_)), _) => {
+            Err(Failure::incapable(Lack::Prompt, "this model takes images as data: URLs only"))
+        }
         (None, Some((format, data))) => Ok(inline(&format!("audio/{format}"), data)),
-        (None, None) => Err(no_words("this model takes text, images and sound only")),
+        (None, None) => Err(Failure::incapable(Lack::Prompt, "this model takes text, images and sound only")),
     }
 }

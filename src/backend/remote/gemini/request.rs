@@ -5,9 +5,8 @@ use serde_json::{Map, Value, json};
 use super::contents::contents;
 use super::{Settings, Thinking};
 use crate::backend::remote::asked::{Choice, Form, Function, add};
-use crate::backend::remote::no_words;
 use crate::backend::remote::wire::decimal;
-use crate::backend::{Call, Failure, Part};
+use crate::backend::{Call, Failure, Lack, Part};
 use crate::catalog::Class;
 use crate::chat::{Message, Request, Role};
 use crate::units::Tokens;
@@ -79,7 +78,9 @@ fn effort(settings: &Settings, part: &Part) -> Result<(Option<Value>, Tokens), F
             let most = Class::native_most(*thinking) + *solution;
             Ok((Some(shown(settings, json!({"thinkingBudget": thinking}))), most))
         }
-        (Part::Whole { .. }, Thinking::Level) => Err(no_words("this model takes no budget for its thinking")),
+        (Part::Whole { .. }, Thinking::Level) => {
+            Err(Failure::incapable(Lack::Thinking, "this model takes no budget for its thinking"))
+        }
         (Part::Total { effort: Some(word), tokens }, Thinking::Level) => {
             Ok((Some(shown(settings, json!({"thinkingLevel": word}))), *tokens))
         }
@@ -87,9 +88,11 @@ fn effort(settings: &Settings, part: &Part) -> Result<(Option<Value>, Tokens), F
             Ok((settings.summaries.then(|| shown(settings, json!({}))), *tokens))
         }
         (Part::Total { effort: None, tokens }, Thinking::Never | Thinking::Budget) => Ok((None, *tokens)),
-        (Part::Total { effort: Some(_), .. }, _) => Err(no_words("this model takes no effort")),
+        (Part::Total { effort: Some(_), .. }, _) => {
+            Err(Failure::incapable(Lack::Thinking, "this model takes no effort"))
+        }
         (Part::Thought { .. } | Part::Solution { .. }, _) => {
-            Err(no_words("this model only makes whole answers"))
+            Err(Failure::incapable(Lack::Thinking, "this model only makes whole answers"))
         }
     }
 }
@@ -114,7 +117,7 @@ fn form(request: &Request) -> Result<(Option<&'static str>, Option<Value>), Fail
 fn penalties(request: &Request) -> Result<(Option<Value>, Option<Value>), Failure> {
     let extra = |name: &str| request.extra.get(name).filter(|value| !value.is_null());
     if extra("logit_bias").and_then(Value::as_object).is_some_and(|bias| !bias.is_empty()) {
-        return Err(no_words("this model takes no logit_bias"));
+        return Err(Failure::incapable(Lack::Penalties, "this model takes no logit_bias"));
     }
     let penalty = |name| extra(name).filter(|value| value.as_f64() != Some(0.0)).cloned();
     Ok((penalty("presence_penalty"), penalty("frequency_penalty")))

@@ -22,10 +22,10 @@ use tokio::sync::OnceCell;
 
 use super::client::{self, Client};
 use super::openai::{self, ChatCompletions, Dialect};
-use super::{Connections, Remote, SettingsError, Silence, generation, no_words, wire};
+use super::{Connections, Remote, SettingsError, Silence, generation, wire};
 use crate::backend::calling;
 use crate::backend::pace::Pace;
-use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Lack, Part, Piece, Thought};
 use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Message, Request, Role};
 use crate::prompt;
@@ -184,7 +184,7 @@ impl LlamaCpp {
         let solution = match &call.part {
             Part::Whole { solution, .. } | Part::Solution { solution, .. } => *solution,
             Part::Thought { .. } | Part::Total { .. } => {
-                return Err(no_words("there is no thought in how a text goes on"));
+                return Err(Failure::incapable(Lack::Thinking, "there is no thought in how a text goes on"));
             }
         };
         let body = request::solution(call, json!(text), solution, &[]);

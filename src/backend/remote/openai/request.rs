@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::conversation;
 use super::dialect::{BudgetMember, Dialect, EffortMember, Resume, Switch, UsageMember, Word};
 use super::{Settings, text};
+use crate::backend::remote::Sent;
 use crate::backend::remote::asked::passed;
 use crate::backend::remote::wire::{self, decimal};
-use crate::backend::remote::{Sent, no_words};
-use crate::backend::{Call, Failure, Part, Thought};
+use crate::backend::{Call, Failure, Lack, Part, Thought};
 use crate::catalog::Class;
 use crate::chat::{Keep, Request, Tool};
 use crate::units::Tokens;
@@ -60,7 +60,9 @@ fn raw(settings: &Settings, call: &Call, text: &str) -> Result<Sent, Failure> {
     let tokens = match &call.part {
         Part::Total { tokens, .. } => *tokens,
         Part::Whole { solution, .. } | Part::Solution { solution, .. } => *solution,
-        Part::Thought { .. } => return Err(no_words("there is no thought in how a text goes on")),
+        Part::Thought { .. } => {
+            return Err(Failure::incapable(Lack::Thinking, "there is no thought in how a text goes on"));
+        }
     };
     let path = settings.dialect.beside("completions").into();
     Ok(Sent { path, body: text::body(&settings.model, call, text, tokens) })
@@ -83,7 +85,7 @@ fn ask<'c>(settings: &Settings, call: &'c Call) -> Result<Ask<'c>, Failure> {
         }
         Part::Thought { thinking, .. } if call.class == Class::Continue => {
             if dialect.resume == Resume::Never || !dialect.limit_has_thought {
-                return Err(no_words("this model's thoughts cannot be resumed"));
+                return Err(Failure::incapable(Lack::Thinking, "this model's thoughts cannot be resumed"));
             }
             ask(*thinking, Thinks::On)
         }
@@ -118,7 +120,9 @@ fn after<'c>(
         // Who cannot turn it off needs no words for that: the thought is closed.
         Resume::FinalMessage if dialect.switch == Switch::Never => Thinks::Effort(None),
         Resume::FinalMessage | Resume::PrefixPart => Thinks::Off,
-        Resume::Never => return Err(no_words("this model's thoughts cannot be resumed")),
+        Resume::Never => {
+            return Err(Failure::incapable(Lack::Thinking, "this model's thoughts cannot be resumed"));
+        }
     };
     let messages = conversation::resumed(settings, messages, thought, answer);
     let path = dialect.resume.path().unwrap_or(dialect.path);
@@ -228,13 +232,15 @@ fn thinking(dialect: &Dialect, thinks: &Thinks<'_>, body: &mut Map<String, Value
         Thinks::On => switch(dialect, true, body),
         Thinks::Off => match (dialect.budget, &dialect.switch) {
             (None | Some(BudgetMember::ThinkingBudget | BudgetMember::ReasoningMaxTokens), Switch::Never) => {
-                return Err(no_words("this model cannot be kept from thinking"));
+                return Err(Failure::incapable(Lack::Thinking, "this model cannot be kept from thinking"));
             }
             (Some(member), Switch::Never) => budget(member, Tokens::ZERO, body),
             (_, _) => switch(dialect, false, body),
         },
         Thinks::Within(tokens) => {
-            let member = dialect.budget.ok_or_else(|| no_words("this model takes no thinking budget"))?;
+            let member = dialect
+                .budget
+                .ok_or_else(|| Failure::incapable(Lack::Thinking, "this model takes no thinking budget"))?;
             // A budget turns it on by itself there, and the two words exclude each other.
             if dialect.switch != Switch::Reasoning {
                 switch(dialect, true, body);

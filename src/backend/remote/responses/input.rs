@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::Settings;
 use super::reasoning::Reasoning;
-use crate::backend::Failure;
-use crate::backend::remote::{no_words, wire};
+use crate::backend::remote::wire;
+use crate::backend::{Failure, Lack};
 use crate::chat::{Message, Part, Request, Role, ToolCall};
 
 /// What the system says first, and the items of the rest.
@@ -17,7 +17,7 @@ pub(super) fn split(settings: &Settings, request: &Request) -> Result<(String, V
         rest.iter().map(|message| items(settings, message)).collect();
     let items: Vec<Value> = items?.into_iter().flatten().collect();
     if items.is_empty() {
-        return Err(no_words("this model needs a message of the user"));
+        return Err(Failure::incapable(Lack::Prompt, "this model needs a message of the user"));
     }
     Ok((instructions.join("\n\n"), Value::Array(items)))
 }
@@ -79,7 +79,7 @@ fn part(part: &Part) -> Result<Option<Value>, Failure> {
         Part::Seam | Part::Mark(_) => return Ok(None),
     };
     let Some(url) = value.pointer("/image_url/url").and_then(Value::as_str) else {
-        return Err(no_words("this model takes text and images only"));
+        return Err(Failure::incapable(Lack::Prompt, "this model takes text and images only"));
     };
     let detail = value.pointer("/image_url/detail").and_then(Value::as_str).unwrap_or("auto");
     Ok(Some(json!({"type": "input_image", "image_url": url, "detail": detail})))

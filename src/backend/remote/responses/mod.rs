@@ -14,8 +14,8 @@ mod request;
 use std::sync::Arc;
 
 use super::client;
-use super::{Connections, Provider, Reader, Remote, Sent, SettingsError, Silence, no_words};
-use crate::backend::{Call, Failure, Part};
+use super::{Connections, Provider, Reader, Remote, Sent, SettingsError, Silence};
+use crate::backend::{Call, Failure, Lack, Part};
 use crate::chat::Maker;
 
 /// How one model is spoken to.
@@ -74,7 +74,7 @@ impl Responses {
 impl Provider for ModelResponses {
     fn write(&self, call: &Call) -> Result<Sent, Failure> {
         let Part::Total { effort, tokens } = &call.part else {
-            return Err(no_words("this model only makes whole answers"));
+            return Err(Failure::incapable(Lack::Thinking, "this model only makes whole answers"));
         };
         let body = request::body(&self.settings, call, effort.as_deref(), *tokens)?;
         Ok(Sent { path: "responses".into(), body })

@@ -5,9 +5,8 @@ use serde_json::{Map, Value, json};
 use super::Settings;
 use super::input;
 use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties, passed};
-use crate::backend::remote::no_words;
 use crate::backend::remote::wire::decimal;
-use crate::backend::{Call, Failure};
+use crate::backend::{Call, Failure, Lack};
 use crate::chat::Request;
 use crate::units::Tokens;
 
@@ -28,7 +27,7 @@ pub(super) fn body(
     let request = &*call.request;
     no_penalties(request)?;
     if tokens < LIMIT_MIN {
-        return Err(no_words("this model is given 16 tokens at least"));
+        return Err(Failure::incapable(Lack::Length, "this model is given 16 tokens at least"));
     }
     let (instructions, input) = input::split(settings, request)?;
     let extra = PASSED.iter().filter_map(|name| request.extra.get_key_value(*name));

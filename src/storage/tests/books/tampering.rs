@@ -97,7 +97,7 @@ async fn a_row_that_is_there_twice_is_found() {
         "CREATE TABLE copy AS SELECT * FROM resolutions; \
          INSERT INTO copy SELECT number + 5, reservation, how, account, model, end_user, tag, admitted_at, resolved_at, \
              money, thinking, tool_calls, overrun_money, overrun_thinking, overrun_tool_calls, prompt, overhead, \
-             solution, other, outcome, episode, tools, tools_cost FROM copy WHERE number = 5; \
+             solution, other, outcome, episode, tools, tools_cost, turns FROM copy WHERE number = 5; \
          DROP TABLE resolutions; ALTER TABLE copy RENAME TO resolutions; \
          CREATE INDEX resolutions_by_admission ON resolutions (admitted_at)",
         "is resolved more than once",
@@ -118,6 +118,9 @@ async fn a_row_that_is_there_twice_is_found() {
 
 #[tokio::test]
 async fn a_run_or_a_tool_call_that_was_changed_is_found() {
+    check_found("UPDATE resolutions SET turns = 0 WHERE number = 2", "resolution 2").await;
+    check_found("UPDATE resolutions SET turns = 0; UPDATE reservations SET turns = 0", "the hash of seal 1")
+        .await;
     check_found("UPDATE resolutions SET episode = 'other' WHERE number = 2", "the run of resolution 2").await;
     check_found("UPDATE resolutions SET tools = '{\"browse\":1}' WHERE number = 2", "the hash of seal 1")
         .await;

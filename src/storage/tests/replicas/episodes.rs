@@ -132,6 +132,41 @@ async fn of_a_run_without_limits_it_is_known_what_it_took_elsewhere() {
     }
 }
 
+/// The same run, spent from without a turn of it.
+fn beside(nanos: u64) -> Claim {
+    let mut claim = step(nanos, 20, 0);
+    claim.about.beside_turns = true;
+    claim
+}
+
+/// Its purses are made anew from the rows, by those who counted before and by those who come later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_turn_spends_the_run_s_money_on_every_replica() {
+    let url = cluster().database();
+    let mut all = mortals(&url, &key(&[])).await;
+    for turn in 0..3 {
+        settle(dispatched(&all[turn % 2], step(100, 20, 0)).await, 50, 0).await;
+        settle(dispatched(&all[turn % 2], beside(400)).await, 300, 0).await;
+    }
+    let killed = all.pop().unwrap();
+    let open = dispatched(&killed, beside(1_000)).await;
+    assert_eq!(refusal(killed.ledger.obtain(beside(7_951)).await), "episode money leaves 7950");
+    killed.pause(true);
+    std::mem::forget((open, killed));
+    let late = Replica::start(&url, &key(&[]), super::LONG).await;
+    until("it is posted", async || spent(&late).await.cost == Money(2_050)).await;
+    assert_eq!(spent(&all[0]).await.turns, Count(3));
+    assert_eq!(refusal(all[0].ledger.obtain(beside(7_951)).await), "episode money leaves 7950");
+    let few = |turns| {
+        let mut few = step(10, 20, 0);
+        few.step.as_mut().unwrap().limits.turns = Some(Count(turns));
+        few
+    };
+    until("a turn is left", async || late.ledger.obtain(few(4)).await.is_ok()).await;
+    settle(dispatched(&late, few(4)).await, 0, 0).await;
+    assert_eq!(refusal(all[0].ledger.obtain(few(4)).await), "episode turns leaves 0");
+}
+
 /// Nobody can say which of its calls were made.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_killed_replica_the_calls_of_its_open_step_are_posted() {

@@ -1,0 +1,86 @@
+//! What is no turn of a run but spends its money all the same, as an agent's call for vectors does.
+
+use tokio::time::Instant;
+
+use crate::chat::EpisodeLimits;
+use crate::gateway::{Gateway, Refusal};
+use crate::ledger::{About, Claim, EpisodeStanding, Ledger, Refused, Reservation, Shortfall, Step};
+use crate::tenant::Tenant;
+use crate::units::{AccountId, Amount, EpisodeId, Holder, Money};
+
+use super::wait::Waiting;
+use super::{Told, steps};
+
+/// A run that is spent from, with the limits that hold for it.
+#[derive(Debug, Clone)]
+pub(in crate::gateway) struct Beside {
+    account: AccountId,
+    id: EpisodeId,
+    limits: EpisodeLimits,
+}
+
+impl Gateway {
+    /// The run of that name, begun if there is none, with its limits lowered to these.
+    ///
+    /// # Errors
+    /// When its limits cannot be read, or would be too many.
+    pub(in crate::gateway) async fn beside(
+        &self,
+        tenant: &Tenant,
+        id: &EpisodeId,
+        limits: &EpisodeLimits,
+    ) -> Result<Beside, Refusal> {
+        let episode = self.parts.agents.begun(&tenant.account, id, limits, self.now()).await?;
+        Ok(Beside { account: tenant.account.clone(), id: episode.id, limits: episode.limits })
+    }
+
+    /// Sets it aside in the run too. Money that the run's steps have merely set aside is waited for.
+    ///
+    /// # Errors
+    /// When the run or the account does not allow it, or the steps do not give back in time what it needs.
+    pub(in crate::gateway) async fn obtain_beside(
+        &self,
+        claim: Claim,
+        run: &Beside,
+        deadline: Instant,
+    ) -> Result<Reservation, Refusal> {
+        let Beside { account, id, limits } = run;
+        let ledger = &self.parts.ledger;
+        let about = About { episode: Some(id.clone()), beside_turns: true, ..claim.about };
+        let step = Some(Step { limits: limits.clone(), ..Step::default() });
+        let claim = Claim { about, step, ..claim };
+        let mut waiting = Waiting::until(self, deadline);
+        loop {
+            // From here on nothing that is given back goes unheard.
+            let heard = ledger.resolved_of(id);
+            ledger.gather_episode(account, id, limits).await;
+            match ledger.obtain(claim.clone()).await {
+                Err(Refused::Shortfall(short))
+                    if may_come_back(&short, &ledger.episode(account, id), limits) =>
+                {
+                    waiting.wait(self, account, heard, &steps::money()).await?;
+                }
+                obtained => return Ok(obtained?),
+            }
+        }
+    }
+}
+
+impl Beside {
+    /// True where its money is limited.
+    pub(in crate::gateway) fn limits_money(&self) -> bool {
+        self.limits.cost.is_some()
+    }
+
+    /// How the run stands.
+    pub(in crate::gateway) fn told(&self, ledger: &Ledger) -> Told {
+        Told::of(self.id.clone(), &self.limits, &ledger.episode(&self.account, &self.id))
+    }
+}
+
+/// True where the run lacks money that is not spent yet.
+fn may_come_back(short: &Shortfall, standing: &EpisodeStanding, limits: &EpisodeLimits) -> bool {
+    let (Holder::Episode, Amount::Money(needed)) = (&short.limit.holder, short.needed) else { return false };
+    let unspent = limits.cost.map_or(Money::ZERO, |cost| cost.saturating_sub(standing.spent.cost));
+    needed <= unspent
+}
