@@ -33,7 +33,7 @@ fn the_embedded_model_holds_its_budgets_and_everything_is_known_of_it() {
 fn a_local_model_is_probed_within_what_its_engine_has() {
     let reasoner = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(REASONER);
     let local = format!(
-        "[engine]\nembedded = false\ncontext = 128\n[catalog]\nlearned = \"learned.toml\"\n[[backend]]\nkind = \"local\"\n\
+        "[engine]\nembedded = false\ncontext = 256\n[catalog]\nlearned = \"learned.toml\"\n[[backend]]\nkind = \"local\"\n\
          file = \"{}\"\n[[backend.model]]\nname = \"own\"\ncontext = 32768\nthinking_max = 8192\n",
         reasoner.display()
     );

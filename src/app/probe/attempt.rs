@@ -38,6 +38,11 @@ pub(super) struct Outcome {
     pub(super) finish: Finish,
 }
 
+/// What is sent to ask a question.
+pub(super) fn request(model: &Model, question: &str) -> Request {
+    Request::new(&*model.name, vec![Message::text(Role::User, question)])
+}
+
 /// Asks one question as the attempt says, exactly as a caller's request would be run.
 pub(super) async fn ask(
     backend: &Arc<dyn Backend>,
@@ -45,7 +50,7 @@ pub(super) async fn ask(
     attempt: &Attempt,
     question: &str,
 ) -> Result<Outcome, Failure> {
-    let request = Request::new(&*model.name, vec![Message::text(Role::User, question)]);
+    let request = request(model, question);
     let terms = Terms {
         class: attempt.class,
         // Only what the class itself does is to be seen, not what another would do in its place.

@@ -211,10 +211,21 @@ impl Probe {
     /// What a thought may take that is left alone.
     fn thinking_alone(&self) -> Tokens {
         match self.model.thinking_max {
-            // Nobody knew that it thinks; the question and an answer want the rest.
-            Tokens::ZERO => ALONE.min(Tokens(self.model.context.0 / 2)),
-            most => most.min(ALONE),
+            Tokens::ZERO => self.room(),
+            most => most.min(self.room()),
         }
+    }
+
+    /// The same as far as the context holds it beside the question and its answer.
+    fn room(&self) -> Tokens {
+        let prompt = |question| self.backend.prompt_tokens(&attempt::request(&self.model, question));
+        let prompt = QUESTIONS.map(prompt).into_iter().max().unwrap_or_default();
+        let beside = prompt + self.model.hand_off.overhead + self.solution();
+        ALONE.min(self.model.context.saturating_sub(beside))
+    }
+
+    fn solution(&self) -> Tokens {
+        self.model.solution_default.min(SOLUTION)
     }
 
     /// Room for its thoughts, where nobody knew that it has any.
@@ -241,9 +252,9 @@ impl Probe {
         let words = if known.is_empty() { EFFORT_WORDS.map(str::to_owned).to_vec() } else { known };
         let mut measured = Vec::new();
         for word in words {
-            let effort = match self.put(Class::Effort, ALONE, Some(&word)).await {
+            let effort = match self.put(Class::Effort, self.room(), Some(&word)).await {
                 Ok(outcomes) => {
-                    self.tell(&word, ALONE, &outcomes, "taken");
+                    self.tell(&word, self.room(), &outcomes, "taken");
                     let used = judge::median(outcomes.iter().map(|outcome| outcome.spent.thought()));
                     Effort::Taken(used.unwrap_or_default())
                 }
@@ -264,8 +275,8 @@ impl Probe {
         thinking: Tokens,
         effort: Option<&str>,
     ) -> Result<Vec<Outcome>, Failure> {
-        let solution = self.model.solution_default.min(SOLUTION);
-        let attempt = Attempt { class, thinking, solution, effort: effort.map(str::to_owned) };
+        let attempt =
+            Attempt { class, thinking, solution: self.solution(), effort: effort.map(str::to_owned) };
         let mut outcomes = Vec::new();
         for question in QUESTIONS {
             let outcome = ask(&self.backend, &self.model, &attempt, question).await?;
