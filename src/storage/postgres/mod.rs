@@ -80,6 +80,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "responses", include_str!("../../../migrations/postgres/0010_responses.sql")),
     (11, "readings", include_str!("../../../migrations/postgres/0011_readings.sql")),
     (12, "route_turns", include_str!("../../../migrations/postgres/0012_route_turns.sql")),
+    (14, "parts", include_str!("../../../migrations/postgres/0014_parts.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

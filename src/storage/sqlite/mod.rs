@@ -52,6 +52,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "responses", include_str!("../../../migrations/sqlite/0010_responses.sql")),
     (11, "readings", include_str!("../../../migrations/sqlite/0011_readings.sql")),
     (12, "route_turns", include_str!("../../../migrations/sqlite/0012_route_turns.sql")),
+    (14, "parts", include_str!("../../../migrations/sqlite/0014_parts.sql")),
 ];
 
 /// What a start reads.
