@@ -14,6 +14,9 @@ use crate::units::{Facet, Holder, Limit, Money};
 use super::alerts::Alerts;
 use super::models::Served;
 
+/// What stands for the model where none was chosen.
+const NO_MODEL: &str = "none";
+
 /// Passes on what the ledger does, whoever asked it to: to Prometheus its commits, the money that it posts and the
 /// limits that are nearly used up; to the operator's webhook what somebody should look at.
 pub(super) struct Watcher {
@@ -65,13 +68,16 @@ pub(super) fn declared(book: &Book) -> Vec<AccountId> {
 impl Observer for Watcher {
     fn resolved(&self, closed: &Closed) {
         let Some(Entry::Resolved(resolved)) = closed.entries.last() else { return };
-        let model = resolved.about.model.as_deref().unwrap_or("none");
         let told = self.told.load();
         let is_declared = told.declared.contains(&resolved.account);
         let account = if is_declared { resolved.account.as_str() } else { OTHER };
         let money = &self.metrics.money;
-        money.spent.with_label_values(&[model, account]).inc_by(closed.spent.money.as_dollars());
+        for (model, share) in resolved.shares() {
+            let labels = &[model.map_or(NO_MODEL, |model| &**model), account];
+            money.spent.with_label_values(labels).inc_by(share.spent.money.as_dollars());
+        }
         if closed.overrun.money > Money::ZERO {
+            let model = resolved.about.model.as_deref().unwrap_or(NO_MODEL);
             money.overrun.with_label_values(&[model]).inc_by(closed.overrun.money.as_dollars());
             told.alerts.overrun(resolved.account.as_str(), closed);
         }
@@ -119,4 +125,37 @@ pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, accounts: &[AccountId]
         }
     }
     served.engines().for_each(|engine| engine.refresh(metrics));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::conformance::{amounts, dispatched, resolved};
+    use crate::ledger::{Amounts, How, Part};
+    use crate::tasks::Tasks;
+    use crate::tenant::{Declared, MemoryKeyStore};
+
+    #[tokio::test]
+    async fn money_is_counted_under_the_model_that_took_it() {
+        let (metrics, store) = (Arc::new(Metrics::new().unwrap()), Arc::new(MemoryKeyStore::default()));
+        let keys = Directory::open(store, Declared::default(), false).await.unwrap();
+        let alerts = Alerts::new(&Tasks::default(), None).unwrap();
+        let watcher = Watcher::new(metrics.clone(), alerts, &keys);
+        let row = dispatched("key", 1, amounts(100, 0));
+        let mut end = resolved(&row, How::Settled, amounts(90, 0));
+        end.detail.parts.add(&"judge".into(), Part { money: Money(30), ..Part::default() });
+        watcher.resolved(&Closed {
+            id: row.id,
+            about: row.about,
+            how: end.how,
+            spent: end.spent,
+            tools: row.tools,
+            overrun: Amounts::ZERO,
+            entries: vec![Entry::Resolved(end)],
+            warnings: Vec::new(),
+        });
+        let spent = |model| metrics.money.spent.with_label_values(&[model, OTHER]).get();
+        let (own, judge) = (Money(60).as_dollars(), Money(30).as_dollars());
+        assert_eq!([spent("reasoner"), spent("judge")].map(f64::to_bits), [own, judge].map(f64::to_bits));
+    }
 }

@@ -97,7 +97,7 @@ impl Flying {
             answers = self.answers(aside, &seat, deadline, &mut progress) => answers,
         };
         let spent: Vec<Spent> = taken(&progress);
-        books.took(self.cost(&aside.offer, &spent), &spent);
+        books.took(self.bill(&aside.offer, &spent));
         answers
     }
 

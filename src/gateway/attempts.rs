@@ -112,7 +112,7 @@ impl Flying {
         }
         // What does not fit any more is not tried.
         while let Some(next) = attempts.left.next() {
-            if books.turn_to(next, self.cost(attempts.offer, &spent), &spent).await {
+            if books.turn_to(next, self.bill(attempts.offer, &spent)).await {
                 self.give_up(attempts, failure, next);
                 attempts.turn_to(next);
                 return Some(self.board(attempts, reports).await);
@@ -180,8 +180,7 @@ impl Flying {
         spent: &[Spent],
         books: &mut Books,
     ) -> Option<Seat> {
-        let cost = self.cost(attempts.offer, spent);
-        if !books.turn_to(attempts.offer, cost, spent).await {
+        if !books.turn_to(attempts.offer, self.bill(attempts.offer, spent)).await {
             return None;
         }
         let failed = attempts.target();

@@ -6,11 +6,11 @@ use tokio::time::Instant;
 
 use crate::catalog::{Offer, Spent, WorstCase};
 use crate::idempotency::Ticket;
-use crate::ledger::{Reservation, SettlementDetail};
+use crate::ledger::{Part, Parts, Reservation, SettlementDetail};
 use crate::units::{Money, Tokens};
 
 use super::flying::depart;
-use super::handle::Parts;
+use super::handle;
 use super::{Refusal, Settings};
 
 /// A reservation and what has become of it.
@@ -25,36 +25,65 @@ pub(super) struct Books {
     departed: bool,
 }
 
+/// What one run took, and of which model.
+#[derive(Clone, Copy)]
+pub(super) struct Bill<'s> {
+    pub(super) model: &'s Arc<str>,
+    pub(super) cost: Money,
+    pub(super) spent: &'s [Spent],
+}
+
 /// What offers took that were given up for the next one, and calls beside them.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Lost {
     attempts: u32,
     /// How many of them were let go, or failed, while another was under way beside them.
     outrun: u32,
-    cost: Money,
-    thinking: Tokens,
-    /// What they read.
-    prompt: Tokens,
-    /// What they wrote besides thoughts.
-    other: Tokens,
+    /// Of each model.
+    parts: Parts,
+}
+
+impl Bill<'_> {
+    /// All of it, where none of it is delivered.
+    fn lost(&self) -> Part {
+        Part {
+            money: self.cost,
+            thinking: thought(self.spent),
+            prompt: self.spent.iter().map(Spent::input).sum(),
+            other: self.spent.iter().map(beside_thoughts).sum(),
+            ..Part::default()
+        }
+    }
+
+    /// All of it and what its tool calls cost, where it is delivered and sorted like that.
+    fn delivered(&self, detail: &SettlementDetail) -> Part {
+        let SettlementDetail { prompt, overhead, solution, other, tools_cost, .. } = *detail;
+        Part {
+            money: self.cost + tools_cost,
+            thinking: thought(self.spent),
+            prompt,
+            overhead,
+            solution,
+            other,
+        }
+    }
 }
 
 impl Lost {
     /// This and what another run took.
-    fn and(self, cost: Money, spent: &[Spent]) -> Lost {
-        Lost {
-            attempts: self.attempts,
-            outrun: self.outrun,
-            cost: self.cost + cost,
-            thinking: self.thinking + thought(spent),
-            prompt: self.prompt + spent.iter().map(Spent::input).sum(),
-            other: self.other + spent.iter().map(beside_thoughts).sum(),
-        }
+    fn and(mut self, bill: Bill<'_>) -> Lost {
+        self.parts.add(bill.model, bill.lost());
+        self
     }
 
     /// The same, where that run was an attempt that was given up.
-    fn and_given_up(self, cost: Money, spent: &[Spent]) -> Lost {
-        Lost { attempts: self.attempts + calls(spent), ..self.and(cost, spent) }
+    fn and_given_up(self, bill: Bill<'_>) -> Lost {
+        Lost { attempts: self.attempts + calls(bill.spent), ..self.and(bill) }
+    }
+
+    /// What all of it comes to.
+    fn sum(&self) -> Part {
+        self.parts.sum()
     }
 }
 
@@ -67,7 +96,7 @@ impl Books {
     /// Makes durable, once, what must be before anything is sent.
     pub(super) async fn depart(
         &mut self,
-        parts: &Parts,
+        parts: &handle::Parts,
         ticket: Option<&Ticket>,
         deadline: Instant,
     ) -> Result<(), Refusal> {
@@ -90,25 +119,26 @@ impl Books {
 
     /// Sets aside what another attempt needs beside what was lost; false where that does not fit, and then nothing
     /// has changed. One that costs no more than the last, after one that cost nothing, needs no more.
-    pub(super) async fn turn_to(&mut self, next: &Offer, cost: Money, spent: &[Spent]) -> bool {
-        let lost = self.lost.and_given_up(cost, spent);
+    pub(super) async fn turn_to(&mut self, next: &Offer, bill: Bill<'_>) -> bool {
+        let lost = self.lost.clone().and_given_up(bill);
         self.cover(next.worst, lost, Some(&next.model)).await
     }
 
     /// Sets aside the worst case of an offer twice beside what was lost, for two attempts at once; false where that does not
     /// fit, and then nothing has changed.
     pub(super) async fn cover_two(&mut self, offer: &Offer) -> bool {
-        self.cover(offer.worst + offer.worst, self.lost, None).await
+        self.cover(offer.worst + offer.worst, self.lost.clone(), None).await
     }
 
     /// Books what one of two attempts took that was let go for the other.
-    pub(super) fn let_go(&mut self, cost: Money, spent: &[Spent]) {
-        self.lost = Lost { outrun: self.lost.outrun + calls(spent), ..self.lost.and_given_up(cost, spent) };
+    pub(super) fn let_go(&mut self, bill: Bill<'_>) {
+        let lost = self.lost.clone().and_given_up(bill);
+        self.lost = Lost { outrun: lost.outrun + calls(bill.spent), ..lost };
     }
 
     /// The same for the next step of a cascade: what came before is not delivered, and did not fail.
-    pub(super) async fn go_on_to(&mut self, next: &Offer, cost: Money, spent: &[Spent]) -> bool {
-        self.cover(next.worst, self.lost.and(cost, spent), Some(&next.model)).await
+    pub(super) async fn go_on_to(&mut self, next: &Offer, bill: Bill<'_>) -> bool {
+        self.cover(next.worst, self.lost.clone().and(bill), Some(&next.model)).await
     }
 
     /// Lets what follows be paid from all that the caller's own limit for the request leaves: it is the answer, for which
@@ -119,33 +149,38 @@ impl Books {
 
     /// How much is set aside and neither lost nor taken.
     pub(super) fn left(&self, taken: WorstCase) -> Money {
-        self.held.money.saturating_sub(self.lost.cost + taken.money)
+        self.held.money.saturating_sub(self.lost.sum().money + taken.money)
     }
 
     /// Sets aside what a call beside the offer needs, which has or will have taken so much itself.
     pub(super) async fn aside(&mut self, worst: WorstCase, own: WorstCase) -> bool {
         let whole = WorstCase { money: own.money + worst.money, thinking: own.thinking + worst.thinking };
-        self.cover(whole, self.lost, None).await
+        self.cover(whole, self.lost.clone(), None).await
     }
 
     /// Books what a call beside the offer took.
-    pub(super) fn took(&mut self, cost: Money, spent: &[Spent]) {
-        self.lost = self.lost.and(cost, spent);
+    pub(super) fn took(&mut self, bill: Bill<'_>) {
+        self.lost.parts.add(bill.model, bill.lost());
     }
 
     /// What was lost until now.
     pub(super) fn lost(&self) -> Lost {
-        self.lost
+        self.lost.clone()
     }
 
-    /// The offer that was left is the one that is delivered after all: what was lost since then, it is not.
-    pub(super) fn return_to(&mut self, before: Lost, cost: Money, spent: &[Spent]) {
-        self.lost = before.and(cost, spent);
+    /// The offer that was left is the one that is delivered after all: what was lost since then, it is not. The request is that
+    /// model's again, where the limits on it still allow that.
+    pub(super) async fn return_to(&mut self, first: &Offer, before: Lost, bill: Bill<'_>) {
+        self.lost = before.and(bill);
+        if self.reservation.extend(WorstCase::default(), Some(&first.model)).await.is_ok() {
+            self.model = first.model.clone();
+        }
     }
 
     /// Sets aside so much beside what is lost then, for another model, if one is named.
     async fn cover(&mut self, worst: WorstCase, lost: Lost, model: Option<&Arc<str>>) -> bool {
-        let whole = WorstCase { money: worst.money + lost.cost, thinking: worst.thinking + lost.thinking };
+        let Part { money, thinking, .. } = lost.sum();
+        let whole = WorstCase { money: worst.money + money, thinking: worst.thinking + thinking };
         if self.cost_max.is_some_and(|most| whole.money > most) {
             return false;
         }
@@ -168,7 +203,8 @@ impl Books {
 
     /// Notes what the running offer has taken so far and what was lost before.
     pub(super) fn meter(&self, cost: Money, spent: &[Spent]) {
-        self.reservation.meter(cost + self.lost.cost, thought(spent) + self.lost.thinking);
+        let Part { money, thinking, .. } = self.lost.sum();
+        self.reservation.meter(cost + money, thought(spent) + thinking);
     }
 
     /// How many attempts were given up.
@@ -183,7 +219,8 @@ impl Books {
 
     /// All tokens of those.
     pub(super) fn given_up(&self) -> Tokens {
-        self.lost.prompt + self.lost.thinking + self.lost.other
+        let Part { prompt, thinking, other, .. } = self.lost.sum();
+        prompt + thinking + other
     }
 
     /// What was set aside at most.
@@ -193,20 +230,13 @@ impl Books {
 
     /// Settles what the last offer took and what was lost before, waits a bounded time until that is durable, and
     /// says what the whole cost.
-    pub(super) async fn settle(
-        self,
-        cost: Money,
-        spent: &[Spent],
-        detail: SettlementDetail,
-        settings: &Settings,
-    ) -> Money {
-        let cost = cost + self.lost.cost + detail.tools_cost;
-        let detail = SettlementDetail {
-            prompt: detail.prompt + self.lost.prompt,
-            other: detail.other + self.lost.other,
-            ..detail
-        };
-        let settling = self.reservation.settle(cost, thought(spent) + self.lost.thinking, detail);
+    pub(super) async fn settle(self, bill: Bill<'_>, detail: SettlementDetail, settings: &Settings) -> Money {
+        let (lost, mut parts) = (self.lost.sum(), self.lost.parts);
+        parts.add(bill.model, bill.delivered(&detail));
+        let cost = bill.cost + lost.money + detail.tools_cost;
+        let (prompt, other) = (detail.prompt + lost.prompt, detail.other + lost.other);
+        let detail = SettlementDetail { prompt, other, parts, ..detail };
+        let settling = self.reservation.settle(cost, thought(bill.spent) + lost.thinking, detail);
         settling.journalled(settings.settle_patience).await;
         cost
     }

@@ -94,7 +94,7 @@ impl Flying {
         reports: &mpsc::Sender<Report>,
     ) -> Option<Flown<'p>> {
         let (before, spent) = (books.lost(), taken(progress));
-        if !books.go_on_to(second, self.cost(first, &spent), &spent).await {
+        if !books.go_on_to(second, self.bill(first, &spent)).await {
             return None;
         }
         let mut made = self.prepare(second);
@@ -117,7 +117,7 @@ impl Flying {
             Landing::Failed(failure) => {
                 tracing::warn!(request = %self.id, model = %second.model, %failure, "the first answer is delivered after all");
                 let lost = taken(&made);
-                books.return_to(before, self.cost(second, &lost), &lost);
+                books.return_to(first, before, self.bill(second, &lost)).await;
                 None
             }
             Landing::Sampled(sampled) => {

@@ -16,7 +16,7 @@ use crate::ledger::{Line, Reservation};
 use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
 use super::attempts::Attempts;
-use super::books::Books;
+use super::books::{Bill, Books};
 use super::demotions::Demotions;
 use super::episodes::Stepping;
 use super::handle::{EXPIRY_MARGIN, Parts};
@@ -196,6 +196,11 @@ impl Flying {
     /// An upper bound of the prompt.
     pub(super) fn prompt(&self, offer: &Offer) -> Tokens {
         self.demand.models.get(&offer.model).map_or(Tokens::ZERO, |demand| demand.prompt)
+    }
+
+    /// What a run of an offer took.
+    pub(super) fn bill<'s>(&self, offer: &'s Offer, spent: &'s [Spent]) -> Bill<'s> {
+        Bill { model: &offer.model, cost: self.cost(offer, spent), spent }
     }
 
     pub(super) fn cost(&self, offer: &Offer, spent: &[Spent]) -> Money {

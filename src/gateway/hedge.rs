@@ -230,7 +230,7 @@ impl Flying {
     /// Books an attempt that does not go on.
     fn let_go(&self, offer: &Offer, progress: &[Progress], books: &mut Books) {
         let spent = taken(progress);
-        books.let_go(self.cost(offer, &spent), &spent);
+        books.let_go(self.bill(offer, &spent));
     }
 
     fn count_hedge(&self, offer: &Offer, outcome: &str) {

@@ -81,7 +81,7 @@ impl Flying {
         let detail = detail(&spent, landing.word());
         let detail = SettlementDetail { tools: passed.tools.clone(), tools_cost: passed.cost, ..detail };
         let kept = self.keep(offer, &landing, &progress);
-        let settled = books.settle(self.cost(offer, &spent), &spent, detail, &self.parts.settings);
+        let settled = books.settle(self.bill(offer, &spent), detail, &self.parts.settings);
         let (cost, ()) = futures_util::future::join(settled, kept).await;
         let used_nothing = cost == Money::ZERO && spent.iter().all(|spent| spent.thought() == Tokens::ZERO);
         match (&self.ticket, &landing) {

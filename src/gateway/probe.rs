@@ -71,7 +71,8 @@ impl Flying {
         let demand = told(&self.demand, probe, agreed);
         let Some(mut plan) = self.planned(&demand) else { return KEPT };
         plan.why = format!("{}; {agreed} of {} drafts of {} agreed", plan.why, probe.drafts, probe.model);
-        if same(&plan.best, &self.plan.best) || !books.go_on_to(&plan.best, Default::default(), &[]).await {
+        if same(&plan.best, &self.plan.best) || !books.go_on_to(&plan.best, self.bill(&plan.best, &[])).await
+        {
             return KEPT;
         }
         (self.plan, self.demand) = (plan, demand);

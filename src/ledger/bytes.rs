@@ -45,6 +45,14 @@ impl Bytes {
         }
         self.text(&row.detail.outcome);
         self.step(&row.about, &row.detail.tools, row.detail.tools_cost);
+        for (model, part) in row.detail.parts.iter() {
+            self.0.push(b'P');
+            self.text(model);
+            self.whole(part.money.0);
+            for tokens in [part.thinking, part.prompt, part.overhead, part.solution, part.other] {
+                self.whole(tokens.0);
+            }
+        }
     }
 
     fn dispatched(&mut self, row: &Dispatched) {

@@ -4,6 +4,7 @@ use crate::catalog::Prices;
 use crate::chat::ToolCounts;
 use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt;
@@ -11,8 +12,8 @@ use futures_util::future::BoxFuture;
 
 use super::{
     About, AccountId, Amounts, Dispatched, Entry, EpisodeUse, Extended, GroupBy, How, IfAbandoned, Journal,
-    JournalError, MemoryJournal, Metered, QUARTER, Resolved, Seal, SettlementDetail, Spent, Usage,
-    UsageGroup, UsageQuery,
+    JournalError, MemoryJournal, Metered, Part, Parts, QUARTER, Resolved, Seal, SettlementDetail, Spent,
+    Usage, UsageGroup, UsageQuery,
 };
 
 /// A journal that seals what is there after every so many appends.
@@ -115,6 +116,7 @@ pub(crate) async fn conforms(journal: &dyn Journal) {
     sums_tell_models_users_and_tags_apart(journal).await;
     the_last_metering_counts(journal).await;
     a_step_comes_back_with_its_run_and_its_tool_calls(journal).await;
+    what_other_models_took_is_booked_under_them(journal).await;
     a_large_batch_is_one_commit(journal).await;
 }
 
@@ -147,6 +149,7 @@ pub(crate) fn resolved(row: &Dispatched, how: How, spent: Amounts) -> Resolved {
         other: Tokens(1),
         tools: ToolCounts { all: spent.tool_calls, ..ToolCounts::default() },
         tools_cost: Money::ZERO,
+        parts: Parts::default(),
         outcome: "stop".into(),
     };
     let (id, account, about, admitted) = (row.id, row.account.clone(), row.about.clone(), row.admitted);
@@ -330,6 +333,50 @@ async fn a_step_comes_back_with_its_run_and_its_tool_calls(journal: &dyn Journal
     let sums = balance(journal, "runs").await;
     assert_eq!(sums.len(), 1, "sums do not tell runs apart");
     assert_eq!((sums[0].spent.tool_calls, sums[0].about.episode.as_ref()), (Count(10), None));
+}
+
+async fn what_other_models_took_is_booked_under_them(journal: &dyn Journal) {
+    let part = |money, prompt| Part { money: Money(money), prompt: Tokens(prompt), ..Part::default() };
+    let row = |day: i64| dispatched("parts", day * 96 * QUARTER + 1, amounts(100, 6));
+    let end = |row: &Dispatched, money, of: &[(&str, Part)]| {
+        let mut end = resolved(row, How::Settled, amounts(money, 5));
+        of.iter().for_each(|(model, part)| end.detail.parts.add(&Arc::from(*model), *part));
+        Entry::Resolved(end)
+    };
+    let rows = [row(1), row(1), row(2), row(3)];
+    append(journal, &rows.clone().map(Entry::Dispatched)).await;
+    let parts = [("judge", part(30, 7)), ("draft", part(4, 1))];
+    // Of the first there are two ends in one batch: the first of them stands, and its parts.
+    append(journal, &[end(&rows[0], 90, &parts), end(&rows[0], 80, &[("late", part(50, 1))])]).await;
+    append(journal, &[end(&rows[1], 10, &[]), end(&rows[2], 20, &parts[1..])]).await;
+    append(
+        journal,
+        &[end(&rows[3], 5, &[("judge", part(5, 40))]), end(&rows[2], 99, &[("late", part(9, 9))])],
+    )
+    .await;
+    let used = async |by: GroupBy, from: i64, to: i64| -> Vec<_> {
+        let (account, day) = (Some(AccountId::new("parts")), 96 * QUARTER);
+        let (from, to) = (Timestamp(from * day), Timestamp(to * day));
+        let query = UsageQuery { account, from, to, by, after: None, limit: 100 };
+        let used = journal.usage(&query).await.unwrap().into_iter();
+        let line = |Usage { group, sums }: Usage| {
+            (group.day.0 / day, group.model.to_string(), sums.spent.money.0, sums.prompt.0, sums.settled)
+        };
+        used.map(line).collect()
+    };
+    let (none, by_model) = (GroupBy::default(), GroupBy { model: true, ..GroupBy::default() });
+    let line = |day, model: &str, money, prompt, settled| (day, model.to_owned(), money, prompt, settled);
+    assert_eq!(used(none, 0, 9).await, [line(0, "", 125, 160, 4)]);
+    let all = [line(0, "draft", 8, 2, 0), line(0, "judge", 35, 47, 0), line(0, "reasoner", 82, 111, 4)];
+    assert_eq!(used(by_model, 0, 9).await, all);
+    assert_eq!(used(by_model, 3, 4).await, [line(0, "judge", 5, 40, 0), line(0, "reasoner", 0, 0, 1)]);
+    let by_day = GroupBy { day: true, ..by_model };
+    assert_eq!(used(by_day, 2, 3).await, [line(2, "draft", 4, 1, 0), line(2, "reasoner", 16, 39, 1)]);
+    assert_eq!(used(by_day, 0, 9).await.len(), 7);
+    // Limits count whole requests.
+    let balances = balance(journal, "parts").await;
+    let whole: Vec<_> = balances.iter().map(|one| (one.about.model.as_deref(), one.spent.money.0)).collect();
+    assert_eq!(whole, [(Some("reasoner"), 125)]);
 }
 
 async fn a_large_batch_is_one_commit(journal: &dyn Journal) {

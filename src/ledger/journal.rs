@@ -10,7 +10,8 @@ use crate::chat::ToolCounts;
 use crate::units::{EpisodeId, Money, RequestId, Timestamp, Tokens};
 
 use super::{
-    About, AccountId, Amounts, EpisodeUse, IfAbandoned, JournalError, Seal, Usage, UsageQuery, spent, usage,
+    About, AccountId, Amounts, EpisodeUse, IfAbandoned, JournalError, Parts, Seal, Usage, UsageQuery, spent,
+    usage,
 };
 
 /// One line of the journal.
@@ -126,6 +127,8 @@ pub struct SettlementDetail {
     pub tools: ToolCounts,
     /// What those cost, which is part of what was charged.
     pub tools_cost: Money,
+    /// What each model took of it, where several did. In a row they are those of other models than its own.
+    pub parts: Parts,
     /// How it ended, in one word.
     pub outcome: std::borrow::Cow<'static, str>,
 }

@@ -143,7 +143,8 @@ impl Open {
         }
         if self.stage != Stage::Reserved {
             let (account, admitted, about) = (self.row.account, self.row.admitted, self.row.about.clone());
-            let resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
+            let mut resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
+            resolved.leave_others();
             entries.push(Entry::Resolved(resolved));
         }
         Closed { id, about: self.row.about, how, spent, tools, overrun, entries, warnings: Vec::new() }

@@ -10,6 +10,8 @@
 //!   `M`, its step and how much;
 //! - of a step of a run and of tool calls, after each `S` and `R` and what belongs to it: `A`, the run, what the tool calls cost, of how
 //!   many tools there were any, and the name and the count of each; and `B`, where it is no turn of its run;
+//! - of what another model took than the one that answered, after the `S`, its `A` and `B`: for each `P`, its model, the money, and
+//!   the tokens: thinking, prompt, overhead, solution, other;
 //! - `Z`, when it was sealed, how many resolutions it covers.
 //!
 //! Whole numbers are 8 bytes, the high one first. Texts are their length and their bytes. What may be absent is a byte
@@ -17,6 +19,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -92,8 +95,9 @@ pub enum Span {
     All,
 }
 
-/// Sums by the time of the admission, by account, and by what the requests were about.
-pub type Rollups = BTreeMap<(Span, Timestamp, AccountId, About), Sums>;
+/// Sums by the time of the admission, by account, and by what the requests were about; those of whole requests, and for each
+/// other model that took part in some, under its name, those of the parts, beside the model whose requests they are part of.
+pub type Rollups = BTreeMap<(Span, Timestamp, AccountId, About, Option<Arc<str>>), Sums>;
 
 /// A seal in the making.
 #[derive(Debug)]
@@ -201,10 +205,17 @@ impl Sealing {
     pub fn add(&mut self, record: &Record) {
         self.hash.update(Bytes::of(record).0);
         (self.through, self.resolutions) = (record.number, self.resolutions + 1);
-        let Resolved { account, about, admitted, .. } = &record.resolved;
+        let Resolved { account, about, admitted, detail, .. } = &record.resolved;
+        let (whole, own) = (about.without_episode(), about.model.clone().unwrap_or_default());
         for span in Span::ALL {
-            let key = (span, span.start(*admitted), account.clone(), about.without_episode());
+            let start = span.start(*admitted);
+            let key = (span, start, account.clone(), whole.clone(), None);
             self.rollups.entry(key).or_default().add(&record.resolved);
+            for (model, part) in detail.parts.iter() {
+                let theirs = About { model: Some(model.clone()), ..whole.clone() };
+                let key = (span, start, account.clone(), theirs, Some(own.clone()));
+                *self.rollups.entry(key).or_default() += part.into();
+            }
         }
     }
 
@@ -224,7 +235,9 @@ impl Sealing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Part;
     use crate::ledger::conformance::{amounts, dispatched, resolved};
+    use crate::units::RequestId;
 
     fn record(number: i64) -> Record {
         let row = dispatched("a", 10, amounts(5, 6));
@@ -258,6 +271,52 @@ mod tests {
         step.resolved.about.beside_turns = false;
         step.resolved.detail.tools.each.insert("search".into(), crate::units::Count(1));
         assert_ne!(is_step, hash(None, &[&step, &two]));
+    }
+
+    #[test]
+    fn a_seal_depends_on_every_part() {
+        let (part, mut record) = (Part { money: Money(2), ..Part::default() }, record(1));
+        let mut hashes = vec![hash(None, &[&record])];
+        for model in ["judge", "judge", "draft"] {
+            record.resolved.detail.parts.add(&model.into(), part);
+            hashes.push(hash(None, &[&record]));
+        }
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 4);
+    }
+
+    /// What was sealed before there were parts comes to what it came to.
+    #[test]
+    fn a_seal_of_requests_of_one_model_is_as_it_always_was() {
+        let mut record = record(1);
+        record.resolved.id = RequestId::from_bytes([7; 16]);
+        let (seal, _) = {
+            let mut sealing = Sealing::after(None);
+            sealing.add(&record);
+            sealing.finish(Timestamp(7)).unwrap()
+        };
+        assert_eq!(seal.hex(), "29f24beaf9f29158fa6d43d744a2aee01b2becb6a74f95b6498339f471a7ab63");
+    }
+
+    #[test]
+    fn parts_are_summed_up_beside_whole_requests() {
+        let mut record = record(1);
+        record.resolved.detail.parts.add(&"judge".into(), Part { money: Money(2), ..Part::default() });
+        let mut sealing = Sealing::after(None);
+        sealing.add(&record);
+        let (_, rollups) = sealing.finish(Timestamp(7)).unwrap();
+        let of = |span: Span| -> Vec<_> {
+            let lines = rollups.iter().filter(|((of, ..), _)| *of == span);
+            lines
+                .map(|((_, _, _, about, of), sums)| {
+                    (about.model.as_deref().unwrap(), of.as_deref(), sums.spent.money.0)
+                })
+                .collect()
+        };
+        for span in Span::ALL {
+            assert_eq!(of(span), [("judge", Some("reasoner"), 2), ("reasoner", None, 3)]);
+        }
     }
 
     #[test]

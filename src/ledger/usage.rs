@@ -15,7 +15,7 @@ pub struct GroupBy {
     pub day: bool,
     /// By the account that made them.
     pub key: bool,
-    /// By the model that served them in the end.
+    /// By the model: requests are those that it answered, money and tokens what it took itself, also of others' requests.
     pub model: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct UsageGroup {
     pub day: Timestamp,
     /// Their account.
     pub key: Arc<str>,
-    /// Their model; empty also where none was chosen.
+    /// The model that took it; empty also where none was chosen.
     pub model: Arc<str>,
 }
 
@@ -69,7 +69,13 @@ impl UsageQuery {
     pub(super) fn answer<'a>(&self, rows: impl Iterator<Item = &'a Resolved>) -> Vec<Usage> {
         let mut groups: BTreeMap<UsageGroup, Sums> = BTreeMap::new();
         for row in rows.filter(|row| self.asks_for(row)) {
-            groups.entry(self.group(row)).or_default().add(row);
+            if !self.by.model {
+                groups.entry(self.group(row, None)).or_default().add(row);
+                continue;
+            }
+            for (model, share) in row.shares() {
+                *groups.entry(self.group(row, model)).or_default() += share;
+            }
         }
         let usages = groups.into_iter().map(|(group, sums)| Usage { group, sums });
         let later = |usage: &Usage| {
@@ -83,12 +89,12 @@ impl UsageQuery {
         is_in && self.account.as_ref().is_none_or(|account| account.holds(&row.account))
     }
 
-    fn group(&self, row: &Resolved) -> UsageGroup {
+    fn group(&self, row: &Resolved, model: Option<&Arc<str>>) -> UsageGroup {
         let day = Span::Day.start(row.admitted);
         UsageGroup {
             day: if self.by.day { day } else { Timestamp(0) },
             key: if self.by.key { row.account.as_str().into() } else { Arc::default() },
-            model: row.about.model.clone().filter(|_| self.by.model).unwrap_or_default(),
+            model: model.cloned().unwrap_or_default(),
         }
     }
 }

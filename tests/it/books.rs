@@ -1,6 +1,7 @@
 //! What was used, for those who pay; and the books in an operator's hands.
 
 mod desk;
+mod parts;
 mod server;
 
 use std::collections::BTreeMap;

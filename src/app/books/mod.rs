@@ -39,7 +39,8 @@ pub(super) enum Verb {
         #[arg(long)]
         force: bool,
     },
-    /// Write one line of CSV for each resolution to standard output. The server may run.
+    /// Write one line of CSV for each resolution to standard output, and one more for what each other model took of it (`how` is
+    /// `part`). The server may run.
     Export {
         /// Requests admitted at this moment or later: a day, which begins in UTC, or a time.
         #[arg(long)]

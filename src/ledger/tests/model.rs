@@ -8,7 +8,7 @@ use crate::ledger::conformance::answers_as;
 use crate::ledger::tally::WINDOWS;
 use crate::ledger::{
     About, AccountId, Accounts, Amounts, Claim, Entry, Extension, IfAbandoned, Journal, Ledger,
-    MemoryJournal, Settings, Span,
+    MemoryJournal, Part, Settings, SettlementDetail, Span,
 };
 use crate::tasks::Tasks;
 use crate::tenant::{Scope, TenantLimit, Terms};
@@ -163,6 +163,19 @@ pub(super) fn amounts(nanos: u64, tokens: u64) -> Amounts {
     Amounts { money: Money(nanos), thinking: Tokens(tokens), ..Amounts::ZERO }
 }
 
+/// Of some requests another model took a part, of some two.
+fn shared(nanos: u64, tokens: u64) -> SettlementDetail {
+    let mut detail = detail();
+    let part = |money, thinking| Part { money: Money(money), thinking: Tokens(thinking), ..Part::default() };
+    if nanos.is_multiple_of(2) {
+        detail.parts.add(&MODELS[0].into(), part(nanos / 3, tokens / 2));
+    }
+    if nanos.is_multiple_of(3) {
+        detail.parts.add(&"judge".into(), part(nanos, 1));
+    }
+    detail
+}
+
 /// Does it in both, and returns what has to be journalled.
 fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestamp) -> Vec<Entry> {
     match *op {
@@ -247,7 +260,7 @@ fn go_on(accounts: &mut Accounts, model: &mut Model, op: &Op, at: usize, now: Ti
             entry.into_iter().collect()
         }
         Op::Settle { nanos, tokens, .. } => {
-            let closed = accounts.settle(id, amounts(nanos, tokens), detail(), now).unwrap();
+            let closed = accounts.settle(id, amounts(nanos, tokens), shared(nanos, tokens), now).unwrap();
             assert_eq!(closed.overrun.money.0, nanos.saturating_sub(row.held.money.0));
             row.spent = Some(Amounts { requests: Count::ONE, ..amounts(nanos, tokens) });
             closed.entries

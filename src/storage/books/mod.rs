@@ -1,5 +1,6 @@
 //! The books as both databases have them: how they are read, sealed and summed up, and recomputed from all entries.
 
+mod parts;
 mod records;
 mod seals;
 mod sums;
@@ -7,10 +8,12 @@ mod verify;
 mod words;
 
 use std::io;
+use std::sync::Arc;
 
 use crate::ledger::{About, AccountId, Record, Seal, Spent, Sums};
 use crate::units::Timestamp;
 
+pub(super) use parts::{PartRow, parts_of};
 pub(super) use records::record_statements;
 pub(super) use seals::seal_statements;
 pub(super) use sums::{BALANCES, BETWEEN, SPENT, STEPS, USAGE, sum_statements, whole};
@@ -18,7 +21,7 @@ pub use verify::Report;
 pub(super) use verify::verify;
 
 /// A line of a seal's rollups: how long its time is, in milliseconds, what it is of, and what that comes to.
-pub(super) type Rollup = (i64, (Timestamp, AccountId, About), Sums);
+pub(super) type Rollup = (i64, (Timestamp, AccountId, About, Option<Arc<str>>), Sums);
 
 /// Books as they were at one moment, for as long as this is read.
 pub(super) trait Snapshot {

@@ -5,12 +5,13 @@
 macro_rules! record_statements {
     ($database:ty, $connection:ty, $row:ty, $join:literal) => {
         use std::collections::HashMap;
+        use std::sync::Arc;
 
         use sqlx::Row;
 
         use crate::catalog::Prices;
         use crate::ledger::{
-            About, AccountId, Amounts, Dispatched, Extended, How, IfAbandoned, Metered, Record, Resolved,
+            About, AccountId, Amounts, Dispatched, Extended, How, IfAbandoned, Metered, Part, Record, Resolved,
             SettlementDetail,
         };
         use crate::storage::calls;
@@ -42,6 +43,13 @@ macro_rules! record_statements {
              WHERE s.number > $1 AND s.number <= $2 ORDER BY s.number, m.step"
         );
 
+        const PARTS: &str = concat!(
+            "SELECT p.reservation, p.model, p.money, p.thinking, p.prompt, p.overhead, p.solution, p.other FROM resolutions s ",
+            $join,
+            " resolution_parts p ON p.reservation = s.reservation \
+             WHERE s.number > $1 AND s.number <= $2"
+        );
+
         /// The next records after one number, up to another; none, when there are no more. At most so many.
         pub(super) async fn records(
             connection: &mut $connection,
@@ -56,7 +64,8 @@ macro_rules! record_statements {
             let Some(last) = records.last().map(|record| record.number) else { return Ok(records) };
             let extended = sqlx::query(EXTENSIONS).bind(after).bind(last).fetch_all(&mut *connection).await?;
             let metered = sqlx::query(METERINGS).bind(after).bind(last).fetch_all(&mut *connection).await?;
-            if extended.is_empty() && metered.is_empty() {
+            let parts = sqlx::query(PARTS).bind(after).bind(last).fetch_all(&mut *connection).await?;
+            if extended.is_empty() && metered.is_empty() && parts.is_empty() {
                 return Ok(records);
             }
             let places: HashMap<RequestId, usize> =
@@ -71,6 +80,12 @@ macro_rules! record_statements {
                 let step = metering(row)?;
                 if let Some(&place) = places.get(&step.id) {
                     records[place].metered.push(step);
+                }
+            }
+            for row in &parts {
+                let (id, model, part) = part(row)?;
+                if let Some(&place) = places.get(&id) {
+                    records[place].resolved.detail.parts.add(&model, part);
                 }
             }
             Ok(records)
@@ -177,6 +192,16 @@ macro_rules! record_statements {
             let mut columns = Columns::of(row);
             let (id, step) = (columns.id()?, columns.step()?);
             Ok(Metered { id, step, spent: columns.amounts(Count::ZERO)? })
+        }
+
+        fn part(row: &$row) -> Result<(RequestId, Arc<str>, Part), sqlx::Error> {
+            let mut columns = Columns::of(row);
+            let (id, model) = (columns.id()?, columns.take::<&str>()?.into());
+            let money = Money(columns.number()?);
+            let mut tokens = || columns.number().map(Tokens);
+            let (thinking, prompt, overhead) = (tokens()?, tokens()?, tokens()?);
+            let (solution, other) = (tokens()?, tokens()?);
+            Ok((id, model, Part { money, thinking, prompt, overhead, solution, other }))
         }
 
         fn price(per_million: i64) -> Price {

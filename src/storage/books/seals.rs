@@ -3,6 +3,8 @@
 /// The functions that read and write them, for one database.
 macro_rules! seal_statements {
     ($database:ty, $connection:ty, $row:ty) => {
+        use std::sync::Arc;
+
         use sqlx::{QueryBuilder, Row};
 
         use crate::ledger::{About, AccountId, Amounts, Rollups, Seal, Span, Sums};
@@ -10,7 +12,7 @@ macro_rules! seal_statements {
         use crate::storage::usage::sums;
         use crate::units::Timestamp;
 
-        /// Rows in one statement: a database takes 32,766 values or more, and a rollup has 18.
+        /// Rows in one statement: a database takes 32,766 values or more, and a rollup has 19.
         const ROWS_MAX: usize = 1024;
 
         /// The last seal.
@@ -37,7 +39,7 @@ macro_rules! seal_statements {
             seal: i64,
         ) -> Result<Vec<Rollup>, sqlx::Error> {
             let sql = "\
-                SELECT span, start, account, model, end_user, tag, money, thinking, tool_calls, requests, \
+                SELECT span, start, account, model, end_user, tag, part_of, money, thinking, tool_calls, requests, \
                        overrun_money AS overrun, settled, prompt, overhead, solution, other \
                 FROM rollups WHERE seal = $1 ORDER BY line";
             sqlx::query(sql).bind(seal).fetch_all(connection).await?.iter().map(rollup).collect()
@@ -58,7 +60,7 @@ macro_rules! seal_statements {
             let name = |column| row.try_get::<Option<&str>, _>(column).map(|name| name.map(Into::into));
             let about = About { model: name("model")?, user: name("end_user")?, tag: name("tag")?, ..About::default() };
             let account = AccountId::new(row.try_get::<&str, _>("account")?);
-            let key = (Timestamp(row.try_get("start")?), account, about);
+            let key = (Timestamp(row.try_get("start")?), account, about, name("part_of")?);
             Ok((row.try_get("span")?, key, sums(|column| row.try_get(column))?))
         }
 
@@ -85,18 +87,18 @@ macro_rules! seal_statements {
             Ok(())
         }
 
-        type Line = (usize, ((Span, Timestamp, AccountId, About), Sums));
+        type Line = (usize, ((Span, Timestamp, AccountId, About, Option<Arc<str>>), Sums));
 
         fn insert_rollups(seal: i64, lines: &[Line]) -> QueryBuilder<$database> {
             let mut statement = QueryBuilder::new(
                 "INSERT INTO rollups \
-                 (seal, line, span, start, account, model, end_user, tag, money, thinking, tool_calls, requests, \
+                 (seal, line, span, start, account, model, end_user, tag, part_of, money, thinking, tool_calls, requests, \
                   overrun_money, settled, prompt, overhead, solution, other) ",
             );
-            statement.push_values(lines, |mut values, (line, ((span, start, account, about), sums))| {
+            statement.push_values(lines, |mut values, (line, ((span, start, account, about, part_of), sums))| {
                 values.push_bind(seal).push_bind(i64::try_from(*line).unwrap_or(i64::MAX));
                 values.push_bind(span.length()).push_bind(start.0).push_bind(account.as_str().to_owned());
-                for name in [&about.model, &about.user, &about.tag] {
+                for name in [&about.model, &about.user, &about.tag, part_of] {
                     values.push_bind(name.as_deref().map(str::to_owned));
                 }
                 let Amounts { money, thinking, requests, tool_calls } = sums.spent;

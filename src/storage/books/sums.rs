@@ -12,15 +12,15 @@ macro_rules! charged {
     () => {
         "SELECT account, model, end_user, tag, start, money, thinking, tool_calls, requests, overrun_money, \
                 settled, prompt, overhead, solution, other \
-         FROM rollups WHERE span = 86400000 AND start >= $3 AND start < $4 \
+         FROM rollups WHERE part_of IS NULL AND span = 86400000 AND start >= $3 AND start < $4 \
          UNION ALL \
          SELECT account, model, end_user, tag, start, money, thinking, tool_calls, requests, overrun_money, \
                 settled, prompt, overhead, solution, other \
-         FROM rollups WHERE span = 900000 AND start >= $2 AND start < $3 \
+         FROM rollups WHERE part_of IS NULL AND span = 900000 AND start >= $2 AND start < $3 \
          UNION ALL \
          SELECT account, model, end_user, tag, start, money, thinking, tool_calls, requests, overrun_money, \
                 settled, prompt, overhead, solution, other \
-         FROM rollups WHERE span = 900000 AND start >= $4 AND start < $5 \
+         FROM rollups WHERE part_of IS NULL AND span = 900000 AND start >= $4 AND start < $5 \
          UNION ALL \
          SELECT account, model, end_user, tag, admitted_at - admitted_at % 900000, money, thinking, tool_calls, \
                 CASE WHEN how = 'voided' THEN 0 ELSE 1 END, overrun_money, \
@@ -39,6 +39,27 @@ macro_rules! charged {
                 CASE WHEN how = 'settled' THEN 1 ELSE 0 END, prompt, overhead, solution, other \
          FROM resolutions WHERE admitted_at >= $1 AND admitted_at < $6 \
                             AND +number > (SELECT coalesce(max(through), 0) FROM seals)"
+    };
+}
+
+/// What of that other models took than the one that answered, by the same times; nothing, unless it is told apart by model ($10).
+macro_rules! parts {
+    () => {
+        "SELECT account, model, part_of, start, money, thinking, prompt, overhead, solution, other \
+         FROM rollups WHERE $10 AND part_of IS NOT NULL AND span = 86400000 AND start >= $3 AND start < $4 \
+         UNION ALL \
+         SELECT account, model, part_of, start, money, thinking, prompt, overhead, solution, other \
+         FROM rollups WHERE $10 AND part_of IS NOT NULL AND span = 900000 AND start >= $2 AND start < $3 \
+         UNION ALL \
+         SELECT account, model, part_of, start, money, thinking, prompt, overhead, solution, other \
+         FROM rollups WHERE $10 AND part_of IS NOT NULL AND span = 900000 AND start >= $4 AND start < $5 \
+         UNION ALL \
+         SELECT r.account, p.model, coalesce(r.model, ''), r.admitted_at - r.admitted_at % 900000, \
+                p.money, p.thinking, p.prompt, p.overhead, p.solution, p.other \
+         FROM resolutions r JOIN resolution_parts p ON p.reservation = r.reservation \
+         WHERE $10 AND r.admitted_at >= $1 AND r.admitted_at < $6 \
+           AND (r.admitted_at < $2 OR r.admitted_at >= $5 \
+                OR +r.number > (SELECT coalesce(max(through), 0) FROM seals))"
     };
 }
 
@@ -73,7 +94,7 @@ pub(in crate::storage) const BALANCES: &str = concat!(
     "SELECT account, model, end_user, tag, CAST(-9223372036854775808 AS BIGINT) AS since, ",
     summed!(),
     " FROM (SELECT account, model, end_user, tag, money, thinking, tool_calls, requests, overrun_money, settled \
-            FROM rollups WHERE span = 0 \
+            FROM rollups WHERE part_of IS NULL AND span = 0 \
             UNION ALL \
             SELECT account, model, end_user, tag, money, thinking, tool_calls, \
                    CASE WHEN how = 'voided' THEN 0 ELSE 1 END, overrun_money, \
@@ -82,9 +103,12 @@ pub(in crate::storage) const BALANCES: &str = concat!(
      GROUP BY 1, 2, 3, 4 ORDER BY 1, 2 NULLS FIRST, 3 NULLS FIRST, 4 NULLS FIRST"
 );
 
-/// Of the account $7 and all below it, by day ($8), account ($9) and model ($10), after the group ($11, $12, $13).
+/// Of the account $7 and all below it, by day ($8), account ($9) and model ($10), after the group ($11, $12, $13). By model, a
+/// part counts for the model that took it, and no longer for the one that answered.
 pub(in crate::storage) const USAGE: &str = concat!(
-    "SELECT day, key, model, CAST(sum(prompt) AS BIGINT) AS prompt, CAST(sum(overhead) AS BIGINT) AS overhead, \
+    "WITH parts AS (",
+    parts!(),
+    ") SELECT day, key, model, CAST(sum(prompt) AS BIGINT) AS prompt, CAST(sum(overhead) AS BIGINT) AS overhead, \
             CAST(sum(solution) AS BIGINT) AS solution, CAST(sum(other) AS BIGINT) AS other, ",
     summed!(),
     " FROM (SELECT CASE WHEN $8 THEN start - start % 86400000 ELSE 0 END AS day, \
@@ -93,7 +117,11 @@ pub(in crate::storage) const USAGE: &str = concat!(
                    money, thinking, tool_calls, requests, overrun_money, settled, prompt, overhead, solution, other \
             FROM (",
     charged!(),
-    ") AS charged WHERE CAST($7 AS TEXT) IS NULL OR account = $7 OR substr(account, 1, length($7) + 1) = $7 || '/') AS grouped \
+    " UNION ALL \
+      SELECT account, model, NULL, NULL, start, money, thinking, 0, 0, 0, 0, prompt, overhead, solution, other FROM parts \
+      UNION ALL \
+      SELECT account, part_of, NULL, NULL, start, -money, -thinking, 0, 0, 0, 0, -prompt, -overhead, -solution, -other \
+      FROM parts) AS charged WHERE CAST($7 AS TEXT) IS NULL OR account = $7 OR substr(account, 1, length($7) + 1) = $7 || '/') AS grouped \
      WHERE NOT $14 OR (day, key, model) > ($11, $12, $13) \
      GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $15"
 );

@@ -146,6 +146,11 @@ fn one(record: &Record, report: &mut Report) {
     if each > resolved.spent.tool_calls || resolved.detail.tools_cost > resolved.spent.money {
         report.differs(format!("the tool calls of {name} are more than all that it was charged"));
     }
+    let (parts, whole) = (&resolved.detail.parts, resolved.whole());
+    let is_own = resolved.about.model.as_ref().is_some_and(|model| parts.has(model));
+    if is_own || parts.sum().min(whole) != parts.sum() {
+        report.differs(format!("the parts of {name} are more than other models can have taken of it"));
+    }
     report.check("the admission", &name, &resolved.admitted, &dispatched.admitted);
     let spent = Amounts { requests: Count::ZERO, ..resolved.spent };
     report.check("the overrun", &name, &resolved.overrun, &spent.saturating_sub(record.held()));
@@ -165,10 +170,11 @@ async fn compare(
     report.check("the number of resolutions", &name, &seal.resolutions, &again.resolutions);
     report.check("the hash", &name, &seal.hex(), &again.hex());
     let stored = snapshot.rollups(seal.number).await?.into_iter();
-    let stored =
-        stored.map(|(length, (start, account, about), sums)| ((length, start, account, about), sums));
-    let should = rollups.iter().map(|((span, start, account, about), sums)| {
-        ((span.length(), *start, account.clone(), about.clone()), *sums)
+    let stored = stored.map(|(length, (start, account, about, part_of), sums)| {
+        ((length, start, account, about, part_of), sums)
+    });
+    let should = rollups.iter().map(|((span, start, account, about, part_of), sums)| {
+        ((span.length(), *start, account.clone(), about.clone(), part_of.clone()), *sums)
     });
     same(&format!("a rollup of {name}"), stored.collect(), should, report);
     Ok(())
@@ -215,7 +221,8 @@ fn difference<K: PartialEq + Words, V: Words>(
 }
 
 fn add(balances: &mut Balances, rollups: &Rollups) {
-    for ((_, _, account, about), sums) in rollups.iter().filter(|((span, ..), _)| *span == Span::All) {
+    let whole = |span: &Span, part_of: &Option<_>| *span == Span::All && part_of.is_none();
+    for ((_, _, account, about, _), sums) in rollups.iter().filter(|((span, .., of), _)| whole(span, of)) {
         *balances.entry((account.clone(), about.clone())).or_default() += *sums;
     }
 }

@@ -1,6 +1,7 @@
 //! What the books say, in the words of whoever reads that they differ.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use crate::ledger::{About, AccountId, Amounts, Span, Sums};
 use crate::units::{EpisodeId, Money, Timestamp, Tokens};
@@ -79,15 +80,16 @@ impl Words for (AccountId, About) {
 }
 
 /// A seal's sum: how long its time is, and when that began.
-impl Words for (i64, Timestamp, AccountId, About) {
+impl Words for (i64, Timestamp, AccountId, About, Option<Arc<str>>) {
     fn words(&self) -> String {
-        let (length, start, account, about) = self;
+        let (length, start, account, about, part_of) = self;
         let time = match *length {
             length if length == Span::Quarter.length() => format!("quarter of an hour from {start}"),
             length if length == Span::Day.length() => format!("day from {start}"),
             length if length == Span::All.length() => "all time".to_owned(),
             length => format!("{length} ms from {start}"),
         };
-        format!("{time}, {}", (account.clone(), about.clone()).words())
+        let of = part_of.as_ref().map(|model| format!(", part of what {model} answered")).unwrap_or_default();
+        format!("{time}, {}{of}", (account.clone(), about.clone()).words())
     }
 }

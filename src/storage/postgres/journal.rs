@@ -9,12 +9,13 @@ use sqlx::PgConnection;
 use crate::ledger::{
     AccountId, Dispatched, Entry, EpisodeUse, Epoch, Journal, JournalError, Seal, Spent, Usage, UsageQuery,
 };
+use crate::storage::books::parts_of;
 use crate::units::{EpisodeId, Timestamp};
 
 use super::Postgres;
 use super::rows::{
     UNRESOLVED, UNRESOLVED_OF_ALL, dispatched, insert_dispatched, insert_extended, insert_metered,
-    insert_resolved,
+    insert_parts, insert_resolved,
 };
 use super::{seals, sums};
 
@@ -83,6 +84,7 @@ pub(super) async fn insert(
     insert_dispatched(connection, epoch, &sent).await?;
     insert_extended(connection, &more).await?;
     insert_metered(connection, &used).await?;
+    insert_parts(connection, &parts_of(&ended)).await?;
     insert_resolved(connection, &ended).await
 }
 

@@ -84,6 +84,8 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (12, "route_turns", include_str!("../../../migrations/postgres/0012_route_turns.sql")),
     (13, "conversations", include_str!("../../../migrations/postgres/0013_conversations.sql")),
     (14, "beside_turns", include_str!("../../../migrations/postgres/0014_beside_turns.sql")),
+    (15, "parts", include_str!("../../../migrations/postgres/0015_parts.sql")),
+    (16, "response_bytes", include_str!("../../../migrations/postgres/0016_response_bytes.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

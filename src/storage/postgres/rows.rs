@@ -7,6 +7,7 @@ use sqlx::{PgConnection, Row};
 
 use crate::catalog::Prices;
 use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
+use crate::storage::books::PartRow;
 use crate::storage::calls;
 use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
@@ -137,6 +138,36 @@ pub(super) async fn insert_resolved(
         .bind(column(rows, |row| calls::written(&row.detail.tools)))
         .bind(column(rows, |row| size(row.detail.tools_cost.0)))
         .bind(column(rows, |row| i64::from(!row.about.beside_turns)));
+    statement.execute(connection).await.map(drop)
+}
+
+/// Of ends that are not there yet; they go first.
+pub(super) async fn insert_parts(
+    connection: &mut PgConnection,
+    rows: &[PartRow<'_>],
+) -> Result<(), sqlx::Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let statement = sqlx::query(
+        "INSERT INTO resolution_parts \
+         (reservation, model, money, thinking, prompt, overhead, solution, other) \
+         SELECT p.* FROM UNNEST($1::bytea[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], \
+          $7::bigint[], $8::bigint[]) AS p (reservation) \
+         WHERE NOT EXISTS (SELECT 1 FROM resolutions r WHERE r.reservation = p.reservation) \
+         ON CONFLICT DO NOTHING",
+    );
+    let rows: Vec<&PartRow<'_>> = rows.iter().collect();
+    let rows = rows.as_slice();
+    let statement = statement
+        .bind(column(rows, |row| row.id.as_bytes().to_vec()))
+        .bind(column(rows, |row| clean(row.model)))
+        .bind(column(rows, |row| size(row.part.money.0)))
+        .bind(column(rows, |row| size(row.part.thinking.0)))
+        .bind(column(rows, |row| size(row.part.prompt.0)))
+        .bind(column(rows, |row| size(row.part.overhead.0)))
+        .bind(column(rows, |row| size(row.part.solution.0)))
+        .bind(column(rows, |row| size(row.part.other.0)));
     statement.execute(connection).await.map(drop)
 }
 

@@ -10,7 +10,7 @@ use super::rows::count;
 use super::{seals, sums};
 
 /// What must not be, and how to find it; `?` is what is told of each.
-const NEVER: [(&str, &str); 8] = [
+const NEVER: [(&str, &str); 10] = [
     (
         "the reservation ? has a negative amount",
         "SELECT encode(id, 'hex') FROM reservations \
@@ -29,6 +29,16 @@ const NEVER: [(&str, &str); 8] = [
         "SELECT encode(reservation, 'hex') FROM resolutions \
          WHERE least(money, thinking, tool_calls, overrun_money, overrun_thinking, overrun_tool_calls, \
                      prompt, overhead, solution, other, tools_cost) < 0",
+    ),
+    (
+        "a part of ? has a negative amount",
+        "SELECT encode(reservation, 'hex') FROM resolution_parts \
+         WHERE least(money, thinking, prompt, overhead, solution, other) < 0",
+    ),
+    (
+        "there is a part of ?, and no resolution",
+        "SELECT DISTINCT encode(reservation, 'hex') FROM resolution_parts p \
+         WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = p.reservation)",
     ),
     (
         "? is resolved more than once",

@@ -8,11 +8,13 @@ use futures_util::future::BoxFuture;
 use crate::ledger::{
     AccountId, Dispatched, Entry, EpisodeUse, Journal, JournalError, Seal, Spent, Usage, UsageQuery,
 };
+use crate::storage::books::parts_of;
 use crate::units::{EpisodeId, Timestamp};
 
 use super::Sqlite;
 use super::rows::{
-    UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered, insert_resolved, inserts,
+    UNRESOLVED, dispatched, insert_dispatched, insert_extended, insert_metered, insert_parts,
+    insert_resolved, inserts,
 };
 use super::{seals, sums};
 
@@ -40,10 +42,12 @@ impl SqliteJournal {
                 Entry::Resolved(row) => ended.push(row),
             }
         }
+        let parts = parts_of(&ended);
         // What is referred to comes first.
         let statements = inserts(&sent, insert_dispatched)
             .chain(inserts(&more, insert_extended))
             .chain(inserts(&used, insert_metered))
+            .chain(inserts(&parts, insert_parts))
             .chain(inserts(&ended, insert_resolved));
         let mut writer = self.database.writer().await?;
         let mut transaction = self.database.begin(&mut writer).await?;

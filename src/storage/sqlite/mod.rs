@@ -56,6 +56,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (12, "route_turns", include_str!("../../../migrations/sqlite/0012_route_turns.sql")),
     (13, "conversations", include_str!("../../../migrations/sqlite/0013_conversations.sql")),
     (14, "beside_turns", include_str!("../../../migrations/sqlite/0014_beside_turns.sql")),
+    (15, "parts", include_str!("../../../migrations/sqlite/0015_parts.sql")),
 ];
 
 /// What a start reads.

@@ -6,6 +6,7 @@ use sqlx::{QueryBuilder, Row, Sqlite};
 use crate::catalog::Prices;
 use crate::chat::ToolCounts;
 use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
+use crate::storage::books::PartRow;
 use crate::storage::calls;
 use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
@@ -90,6 +91,27 @@ pub(super) fn insert_resolved(rows: &[&Resolved]) -> Statement {
         push_step(&mut values, &row.about, &row.detail.tools, row.detail.tools_cost);
     });
     statement.push(" ON CONFLICT DO NOTHING");
+    statement
+}
+
+/// Of ends that are not there yet; they go first.
+pub(super) fn insert_parts(rows: &[PartRow<'_>]) -> Statement {
+    let mut statement = Statement::new(
+        "INSERT INTO resolution_parts \
+         (reservation, model, money, thinking, prompt, overhead, solution, other) SELECT p.* FROM (",
+    );
+    statement.push_values(rows, |mut values, PartRow { id, model, part }| {
+        values.push_bind(id.as_bytes().to_vec());
+        values.push_bind(model.to_string());
+        values.push_bind(whole(part.money.0));
+        for tokens in [part.thinking, part.prompt, part.overhead, part.solution, part.other] {
+            values.push_bind(whole(tokens.0));
+        }
+    });
+    statement.push(
+        ") AS p WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = p.column1) \
+         ON CONFLICT DO NOTHING",
+    );
     statement
 }
 

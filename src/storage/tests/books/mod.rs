@@ -4,10 +4,13 @@ mod sealing;
 mod shelf;
 mod tampering;
 
+use std::collections::BTreeMap;
+
 use crate::chat::ToolCounts;
 use crate::ledger::conformance::{amounts, dispatched, resolved};
 use crate::ledger::{
-    About, Amounts, Dispatched, Entry, Extended, How, Journal, Ledger, Metered, Settings, Sums, UsageQuery,
+    About, Amounts, Dispatched, Entry, Extended, GroupBy, How, Journal, Ledger, Metered, Part, Settings,
+    Sums, UsageQuery,
 };
 use crate::storage::{Archive, StorageError, restore};
 use crate::tasks::Tasks;
@@ -30,6 +33,7 @@ async fn keep_books(journal: &dyn Journal) {
             let mut end =
                 resolved(&row, How::Settled, Amounts { tool_calls: row.held.tool_calls, ..amounts(20, 10) });
             (end.detail.tools, end.detail.tools_cost) = (row.tools.clone(), row.tools_cost);
+            end.detail.parts.add(&"judge".into(), judged());
             let end = Entry::Resolved(end);
             let begun = [Entry::Dispatched(row), extended, metered];
             journal.append(&begun).await.unwrap();
@@ -41,6 +45,11 @@ async fn keep_books(journal: &dyn Journal) {
             journal.seal(Timestamp(day)).await.unwrap();
         }
     }
+}
+
+/// What another model took of each.
+fn judged() -> Part {
+    Part { money: Money(6), thinking: Tokens(2), prompt: Tokens(30), ..Part::default() }
 }
 
 /// The same as a step of a run, with two tool calls.
@@ -202,14 +211,42 @@ async fn an_export_shows_every_resolution_and_comes_to_the_balances() {
         });
         shown.await.unwrap();
         assert_eq!(numbers, [1, 2, 3, 4, 5]);
-        let query = UsageQuery {
-            account: None,
-            from: Timestamp(i64::MIN),
-            to: Timestamp(i64::MAX),
-            by: Default::default(),
-            after: None,
-            limit: 10,
-        };
-        assert_eq!(archive.usage(&query).await.unwrap()[0].sums, sums);
+        assert_eq!(used(&mut archive, false).await, [("".to_owned(), sums)]);
+    }
+}
+
+async fn used(archive: &mut Archive, model: bool) -> Vec<(String, Sums)> {
+    let by = GroupBy { model, ..GroupBy::default() };
+    let (from, to) = (Timestamp(i64::MIN), Timestamp(i64::MAX));
+    let query = UsageQuery { account: None, from, to, by, after: None, limit: 10 };
+    let used = archive.usage(&query).await.unwrap();
+    used.into_iter().map(|usage| (usage.group.model.to_string(), usage.sums)).collect()
+}
+
+/// By model, what an export shows, what use comes to, sealed or not, and what is restored from a backup are the same.
+#[tokio::test]
+async fn parts_are_the_same_wherever_they_are_read() {
+    for (shelf, elsewhere) in Shelf::both().into_iter().zip(Shelf::both()) {
+        let journal = shelf.journal().await;
+        keep_books(&*journal).await;
+        let mut archive = shelf.archive().await;
+        let mut shares = BTreeMap::<String, Sums>::new();
+        let shown = archive.each(|record| {
+            for (model, share) in record.resolved.shares() {
+                *shares.entry(model.unwrap().to_string()).or_default() += share;
+            }
+            Ok(())
+        });
+        shown.await.unwrap();
+        let shares: Vec<_> = shares.into_iter().collect();
+        let money: Vec<_> = shares.iter().map(|(model, sums)| (model.as_str(), sums.spent.money.0)).collect();
+        assert_eq!(money, [("judge", 5 * 6), ("reasoner", 5 * 14)]);
+        assert_eq!(used(&mut archive, true).await, shares);
+        journal.seal(Timestamp(9)).await.unwrap().unwrap();
+        assert_eq!(used(&mut archive, true).await, shares);
+        assert_eq!(archive.verify().await.unwrap().differences, Vec::<String>::new());
+        archive.back_up(&shelf.path("copy")).await.unwrap();
+        restore(&shelf.path("copy"), &elsewhere.settings(), false).await.unwrap();
+        assert_eq!(used(&mut elsewhere.archive().await, true).await, shares);
     }
 }

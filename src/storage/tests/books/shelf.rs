@@ -20,7 +20,8 @@ pub(super) struct Shelf {
 }
 
 /// Entries are fixed by these.
-const FIXED: [&str; 5] = ["reservations", "extensions", "meterings", "resolutions", "seals"];
+const FIXED: [&str; 6] =
+    ["reservations", "extensions", "meterings", "resolutions", "resolution_parts", "seals"];
 
 /// Takes every constraint away, as somebody could who owns the tables.
 const UNCHECKED: &str = "\

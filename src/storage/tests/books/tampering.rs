@@ -136,6 +136,31 @@ async fn a_run_or_a_tool_call_that_was_changed_is_found() {
 }
 
 #[tokio::test]
+async fn a_part_that_was_changed_moved_taken_away_or_put_there_is_found() {
+    check_found("UPDATE resolution_parts SET money = money - 1", "the hash of seal 1").await;
+    check_found("UPDATE resolution_parts SET prompt = 31", "a rollup of seal 2").await;
+    check_found("UPDATE resolution_parts SET model = 'other'", "the hash of seal 2").await;
+    check_found("DELETE FROM resolution_parts", "the hash of seal 1").await;
+    let told = "judge\", part of what reasoner answered is not there";
+    check_found("DELETE FROM rollups WHERE part_of IS NOT NULL AND seal = 1 AND span = 0", told).await;
+    check_found(
+        "UPDATE rollups SET money = 1 WHERE part_of IS NOT NULL AND span = 900000",
+        "a rollup of seal 1",
+    )
+    .await;
+    let told = "the parts of resolution 5";
+    check_found("UPDATE resolution_parts SET money = 21", told).await;
+    check_found("UPDATE resolution_parts SET thinking = 11", told).await;
+    check_found("UPDATE resolution_parts SET model = 'reasoner'", told).await;
+    check_found(
+        "INSERT INTO resolution_parts SELECT id, 'x', 1, 1, 1, 1, 1, 1 FROM reservations WHERE admitted_at = 3000001",
+        "there is a part of",
+    )
+    .await;
+    check_found("UPDATE resolution_parts SET other = -1", "a part of").await;
+}
+
+#[tokio::test]
 async fn a_negative_amount_is_found() {
     check_found("UPDATE reservations SET money = -1 WHERE admitted_at = 3000001", "has a negative amount")
         .await;
@@ -148,7 +173,7 @@ async fn a_negative_amount_is_found() {
 async fn entries_and_seals_are_not_changed_by_accident() {
     for shelf in Shelf::both() {
         keep_books(&*shelf.journal().await).await;
-        for table in ["reservations", "extensions", "meterings", "resolutions", "seals"] {
+        for table in ["reservations", "extensions", "meterings", "resolutions", "resolution_parts", "seals"] {
             let column = if table == "seals" { "sealed_at" } else { "money" };
             for sql in [format!("DELETE FROM {table}"), format!("UPDATE {table} SET {column} = 1")] {
                 let refused = shelf.refusal(sql).await;
