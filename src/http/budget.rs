@@ -81,7 +81,8 @@ pub(super) fn of_run(
     extra: &serde_json::Map<String, Value>,
 ) -> Result<(Option<EpisodeId>, EpisodeLimits), Problem> {
     let other = |name: &str, known: &str| {
-        Problem::invalid(Some(name), format!("is not known here; of budgets only {known} is"))
+        let why = format!("is not known here; of budgets only {known} is");
+        Problem::invalid(Some(name), why).code("unknown_parameter")
     };
     let is_other = |name: &str| name.starts_with(HEADERS) && name != "x-budget-episode";
     if let Some(name) = headers.keys().map(HeaderName::as_str).find(|name| is_other(name)) {
@@ -295,12 +296,20 @@ impl<'a> Dialects<'a> {
     /// An effort word.
     pub(super) fn word(&mut self, param: &'static str, word: Option<String>) -> Result<(), Problem> {
         let Some(word) = word else { return Ok(()) };
-        let Some(&effort) = self.efforts.get(&word) else {
-            let known = self.efforts.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            return Err(Problem::invalid(Some(param), format!("must be one of {known}")));
-        };
+        let effort = self.effort(param, &word)?;
         self.depth(param, Depth { effort, word: Some(word) });
         Ok(())
+    }
+
+    /// What an effort word stands for.
+    ///
+    /// # Errors
+    /// 400 where it is not one, also of a word that another one overrides.
+    pub(super) fn effort(&self, param: &str, word: &str) -> Result<Effort, Problem> {
+        self.efforts.get(word).copied().ok_or_else(|| {
+            let known = self.efforts.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            Problem::invalid(Some(param), format!("must be one of {known}"))
+        })
     }
 
     fn depth(&mut self, member: &'static str, depth: Depth) {

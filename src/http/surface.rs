@@ -80,15 +80,25 @@ pub(super) async fn answer(
     call: Call,
     surface: &impl Surface,
 ) -> Result<Response, Problem> {
-    let created = Timestamp::now();
     let asked = Asked { of: surface.endpoint(), body: &call.body };
-    let ticket = match repeat::turn(service, tenant, &call.headers, asked).await? {
-        Turn::Run(ticket) => ticket,
-        Turn::Said(response) => return Ok(with_limits(service, tenant, response)),
-    };
+    match repeat::turn(service, tenant, &call.headers, asked).await? {
+        Turn::Run(ticket) => Ok(run(service, tenant, call, ticket, surface).await),
+        Turn::Said(response) => Ok(with_limits(service, tenant, response)),
+    }
+}
+
+/// Answers a request whose turn it is, as one object or as events; an error is an answer too.
+pub(super) async fn run(
+    service: &Service,
+    tenant: &Tenant,
+    call: Call,
+    ticket: Option<Ticket>,
+    surface: &impl Surface,
+) -> Response {
+    let created = Timestamp::now();
     let flight = match service.gateway.admit(tenant, call.request, ticket.clone()).await {
         Ok(flight) => flight,
-        Err(denial) => return Ok(with_limits(service, tenant, Problem::from(denial).into_response())),
+        Err(denial) => return with_limits(service, tenant, Problem::from(denial).into_response()),
     };
     let (id, episode) = (flight.id(), flight.episode().cloned());
     let answered = match call.stream {
@@ -104,7 +114,7 @@ pub(super) async fn answer(
     if let (Some(ticket), false) = (ticket, is_to_come) {
         response = repeat::keep(&ticket, response).await;
     }
-    Ok(with_limits(service, tenant, response))
+    with_limits(service, tenant, response)
 }
 
 /// The status is decided by the first report; a long silence decides for 200, so that comments can be sent.

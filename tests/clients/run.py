@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 stint, modules = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 # The second is a name that Codex knows: it then brings its tools in an item, in namespaces, and one that runs scripts.
 MODELS = {"codex": ["coder", "gpt-6.1-sol"], "claude": ["coder", "claude-opus-5-5"]}
-seen = []
+seen, children = [], []
 
 
 def plain(message):
@@ -133,8 +133,18 @@ def start(program, model, task, headers):
     words, more = command(program, model, task, home, headers)
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
     piped = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    child = subprocess.Popen(words, cwd=folder, env=kept | {"HOME": home} | more, **piped)
+    child = subprocess.Popen(words, cwd=folder, env=kept | {"HOME": home} | more, start_new_session=True, **piped)
+    children.append(child)
     return child, folder, home
+
+
+def end(child):
+    """It, and whatever it has started."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    child.wait(timeout=30)
 
 
 def through(program, model, task, run, budget):
@@ -222,6 +232,8 @@ price_output = "5"
             except OSError:
                 assert gateway.poll() is None, open(f"{data}/stint.log").read()
                 time.sleep(0.5)
+        else:
+            raise TimeoutError("the gateway is not ready after a minute")
         for program, names in MODELS.items():
             for name in names:
                 tries(program, name)
@@ -229,5 +241,7 @@ price_output = "5"
         refused = [line for line in get("/metrics").splitlines() if "stint_requests_total{" in line and '"refused"' in line]
         assert not refused, refused
     finally:
+        for child in children:
+            end(child)
         gateway.terminate()
         gateway.wait(timeout=60)

@@ -399,7 +399,7 @@ async fn a_file_that_is_being_written_is_never_taken_by_half() {
     }
     let taken = process.lines(TAKEN);
     assert!(taken[0].contains("[gateway] is other") && !taken[0].contains("model \""), "{taken:?}");
-    assert!(taken[1].contains("model \"m\" is other"), "{taken:?}");
+    assert!(taken[1].contains(r#"model \"m\" is other"#), "{taken:?}");
     assert_eq!(asked(&process, "").await, 3 * usual);
     assert_eq!(*cut.upstream.keys.lock().unwrap(), ["Bearer sk-old-old", "Bearer sk-new-new"]);
     assert!(process.lines(REFUSED).is_empty());

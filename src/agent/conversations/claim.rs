@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
 use crate::units::{AccountId, ConversationId, EpisodeId, RequestId, Timestamp};
@@ -29,8 +31,12 @@ impl Claim {
     }
 
     /// Puts what was said at the end of the conversation, which ends the claim. Waits a bounded time; none where the store
-    /// did not take it, or not in time.
-    pub async fn lengthen(&self, items: Vec<StoredItem>, episode: Option<EpisodeId>) -> Option<Change> {
+    /// did not take it, or not in time. What is under way goes on whether or not somebody waits, and has the claim as long.
+    pub async fn lengthen(
+        self: &Arc<Self>,
+        items: Vec<StoredItem>,
+        episode: Option<EpisodeId>,
+    ) -> Option<Change> {
         let lengthening = Lengthening {
             account: self.account.clone(),
             id: self.id,
@@ -39,8 +45,19 @@ impl Claim {
             episode,
             at: Timestamp::now(),
         };
-        let change = self.keeper.lengthen_to_the_end(lengthening).await;
-        self.over.store(change == Some(Change::Done), Ordering::Release);
+        let (told, answer) = oneshot::channel();
+        let (claim, patience) = (self.clone(), self.keeper.settings().patience);
+        self.keeper.tasks.spawn(async move {
+            let change = claim.keeper.insist(&lengthening, || told.is_closed()).await;
+            claim.over.store(change == Some(Change::Done), Ordering::Release);
+            drop(claim);
+            // Nobody may be waiting any more.
+            let _ = told.send(change);
+        });
+        let change = timeout(patience, answer).await.ok().and_then(Result::ok).flatten();
+        if change.is_none() {
+            tracing::error!(conversation = %self.id, "what was said could not be added to its conversation");
+        }
         change
     }
 

@@ -37,7 +37,7 @@ type Told = Result<(Claimed, Option<Claim>), ConversationsError>;
 pub struct ConversationKeeper {
     settings: Settings,
     store: Arc<dyn Conversations>,
-    tasks: Tasks,
+    pub(super) tasks: Tasks,
 }
 
 impl ConversationKeeper {
@@ -212,22 +212,12 @@ impl ConversationKeeper {
         }
     }
 
-    /// Lengthens a conversation whether or not somebody goes on waiting for it.
-    pub(super) async fn lengthen_to_the_end(&self, lengthening: Lengthening) -> Option<Change> {
-        let (told, answer) = oneshot::channel();
-        let (keeper, id) = (self.clone(), lengthening.id);
-        self.tasks.spawn(async move {
-            // Nobody may be waiting any more.
-            let _ = told.send(keeper.insist(&lengthening).await);
-        });
-        let change = timeout(self.settings.patience, answer).await.ok().and_then(Result::ok).flatten();
-        if change.is_none() {
-            tracing::error!(conversation = %id, "what was said could not be added to its conversation");
-        }
-        change
-    }
-
-    async fn insist(&self, lengthening: &Lengthening) -> Option<Change> {
+    /// Lengthens a conversation, and tries again while somebody waits for it.
+    pub(super) async fn insist(
+        &self,
+        lengthening: &Lengthening,
+        is_given_up: impl Fn() -> bool,
+    ) -> Option<Change> {
         let mut wait = RETRY_MIN;
         for tried in 0..TRIES_MAX {
             match self.lengthen(lengthening).await {
@@ -238,13 +228,16 @@ impl ConversationKeeper {
             }
             sleep(wait).await;
             wait *= 2;
+            if is_given_up() {
+                return None;
+            }
         }
         None
     }
 
     async fn has(&self, lengthening: &Lengthening) -> bool {
         let Lengthening { account, id, items, at, .. } = lengthening;
-        let Some(first) = items.first() else { return false };
+        let Some(first) = items.first() else { return true };
         matches!(self.item(account, *id, &first.id, *at).await, Ok(Some(_)))
     }
 

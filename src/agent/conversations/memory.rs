@@ -226,6 +226,7 @@ impl Conversations for MemoryConversations {
                     return Claimed::Busy;
                 }
                 record.claim = Some((claimant, until));
+                record.touched = record.touched.max(now);
                 Claimed::Claimed(record.conversation.clone())
             });
             Ok(claimed.unwrap_or(Claimed::Unknown))

@@ -2,8 +2,10 @@
 
 use crate::units::{AccountId, ConversationId, EpisodeId, RequestId, Timestamp};
 
-/// What a row takes beside its texts, so that many small ones are bounded too.
-const ROW: usize = 128;
+/// What counts for an item beside its texts, so that many small ones are bounded too.
+const ITEM: usize = 128;
+/// The same for a conversation. It is more than it takes, so that few have to go at once where one of them grows.
+const CONVERSATION: usize = 4096;
 
 /// A conversation as it is kept, without its items.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +25,7 @@ pub struct StoredConversation {
 impl StoredConversation {
     /// The bytes that it takes without its items.
     pub fn size(&self) -> usize {
-        ROW + self.metadata.len()
+        CONVERSATION + self.metadata.len()
     }
 }
 
@@ -39,7 +41,7 @@ pub struct StoredItem {
 impl StoredItem {
     /// The bytes that it takes.
     pub fn size(&self) -> usize {
-        ROW + self.id.len() + self.value.len()
+        ITEM + self.id.len() + self.value.len()
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Bounds, Lengthening, Page, Placed, StoredConversation, StoredItem};
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, ConversationsError>>;
 
 /// Durable conversations. `conformance` says in tests what one must do. A conversation that was last touched before `since`
-/// is not there any more; making it, lengthening it, removing items, and describing it touch it.
+/// is not there any more; making it, claiming it, lengthening it, removing items, and describing it touch it.
 pub trait Conversations: Send + Sync {
     /// Makes a conversation. Beyond the account's bound others of it go, those first that were not touched for longest.
     /// `Change::Unknown` does not come; one that is there already stays, and it is `Change::Done`.

@@ -1,7 +1,8 @@
 //! HTTP clients that models have in common.
 //!
-//! There is one for each way to an upstream and not for each model, so that models share what is open; what differs from model to model, paths and waits, is no part of
-//! it. One that nobody uses any more is gone, and whoever asks while another configuration is built gets what there is.
+//! There is one for each way to an upstream and not for each model, so that models share what is open; what differs from
+//! model to model, paths and waits, is no part of it. One that nobody uses any more is gone, and whoever asks while another
+//! configuration is built gets what there is, with the certificates that were trusted when it was made.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;

@@ -8,20 +8,23 @@ use crate::http::fields::Fields;
 use crate::http::paired::{self, Turns, Unpaired};
 use crate::http::{marks, signed};
 
-/// `system` and `messages`; and how deep to think from here on, where a message of the system's says so.
-pub(super) fn read(fields: &mut Fields) -> Result<(Vec<Message>, Option<String>), Problem> {
+/// How deep to think from some message on: the member that says so, and its word.
+pub(super) type Effort = (String, String);
+
+/// `system` and `messages`; and how deep to think, by each message of the system's that says so.
+pub(super) fn read(fields: &mut Fields) -> Result<(Vec<Message>, Vec<Effort>), Problem> {
     let mut conversation: Vec<Message> = system(fields)?.into_iter().collect();
-    let mut effort = None;
+    let mut efforts = Vec::new();
     let must = "a list with at least one message";
     let list = fields.list("messages")?.ok_or_else(|| Problem::missing("messages", must))?;
     if list.is_empty() {
         return Err(Problem::invalid(Some("messages"), format!("must be {must}")));
     }
     for (at, value) in list.into_iter().enumerate() {
-        effort = turn(&format!("messages[{at}]"), value, &mut conversation)?.or(effort);
+        efforts.extend(turn(&format!("messages[{at}]"), value, &mut conversation)?);
     }
     paired::check(&conversation, Turns::Joined).map_err(|unpaired| unanswered(&unpaired))?;
-    Ok((conversation, effort))
+    Ok((conversation, efforts))
 }
 
 /// Anthropic refuses such conversations too.
@@ -62,7 +65,7 @@ fn system(fields: &mut Fields) -> Result<Option<Message>, Problem> {
 
 /// One turn. Results of tools are messages of their own in the canonical conversation, in the order they stand in.
 /// Gives back the effort that it sets.
-fn turn(path: &str, value: Value, conversation: &mut Vec<Message>) -> Result<Option<String>, Problem> {
+fn turn(path: &str, value: Value, conversation: &mut Vec<Message>) -> Result<Option<Effort>, Problem> {
     let mut fields = Fields::of(path, value)?;
     let role = match fields.text("role")?.as_deref() {
         Some("user") => Role::User,
@@ -104,10 +107,10 @@ fn turn(path: &str, value: Value, conversation: &mut Vec<Message>) -> Result<Opt
 }
 
 /// The effort that a message of the system's sets.
-fn effort(mut config: Fields) -> Result<Option<String>, Problem> {
-    let effort = config.text("effort")?;
+fn effort(mut config: Fields) -> Result<Option<Effort>, Problem> {
+    let (name, word) = (config.name("effort"), config.text("effort")?);
     config.end()?;
-    Ok(effort)
+    Ok(word.map(|word| (name, word)))
 }
 
 fn empty(role: Role) -> Message {

@@ -9,7 +9,7 @@ use crate::http::fields::Fields;
 use crate::http::marks;
 use crate::units::EpisodeId;
 
-use super::conversation;
+use super::conversation::{self, Effort};
 use super::errors::NO_THREADS;
 
 /// The members that are not about budgets; those were taken before.
@@ -18,10 +18,10 @@ pub(super) fn request(
     dialects: &mut Dialects,
     model: String,
 ) -> Result<Request, Problem> {
-    let (mut messages, effort) = conversation::read(fields)?;
+    let (mut messages, efforts) = conversation::read(fields)?;
     marks::take_whole(fields, &mut messages)?;
     refused(fields)?;
-    let response_format = output(fields, dialects, effort)?;
+    let response_format = output(fields, dialects, efforts)?;
     let (tool_choice, one_by_one) = tool_choice(fields)?;
     let mut extra = Map::new();
     let (user, episode) = metadata(fields)?;
@@ -121,13 +121,18 @@ fn edits(fields: &mut Fields) -> Result<(), Problem> {
 fn output(
     fields: &mut Fields,
     dialects: &mut Dialects,
-    effort: Option<String>,
+    mut efforts: Vec<Effort>,
 ) -> Result<Option<Value>, Problem> {
     // Where it stood before it was a member of that.
     let format = fields.fields("output_format")?.map(schema).transpose()?;
     let mut output = fields.fields("output_config")?;
     let whole = output.as_mut().map(|output| output.text("effort")).transpose()?.flatten();
-    dialects.word("output_config.effort", effort.or(whole))?;
+    efforts.splice(..0, whole.map(|word| ("output_config.effort".to_owned(), word)));
+    for (name, word) in &efforts {
+        dialects.effort(name, word)?;
+    }
+    // Of several the last holds, however deep the others.
+    dialects.word("output_config.effort", efforts.pop().map(|(_, word)| word))?;
     let Some(mut output) = output else { return Ok(format) };
     let format = output.fields("format")?.map(schema).transpose()?.or(format);
     output.end()?;

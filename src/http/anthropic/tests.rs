@@ -100,6 +100,10 @@ fn the_last_effort_that_a_conversation_says_holds() {
     assert!(
         refused(system(json!({ "format": {} }))).starts_with("messages[1].output_config.format is not known")
     );
+    let bogus = system(json!({ "effort": "bogus" }));
+    assert!(refused(bogus.clone()).starts_with("messages[1].output_config.effort must be one of high, low"));
+    let overridden = depth(json!([user(), bogus, system(high())])).expect_err("is refused");
+    assert!(overridden.message().starts_with("messages[1].output_config.effort must be one of"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::agent::conversations::{Claim, Claimed, Page, StoredConversation};
+use crate::agent::conversations::{Claim, Claimed, Page, StoredConversation, StoredItem};
 use crate::agent::stored::Chain;
 use crate::chat::Request;
 use crate::http::error::Problem;
@@ -29,8 +29,7 @@ pub(super) enum Before {
 pub(super) struct Joined {
     pub(super) claim: Claim,
     conversation: StoredConversation,
-    items: Vec<Value>,
-    size: usize,
+    items: Vec<StoredItem>,
 }
 
 impl Before {
@@ -51,7 +50,7 @@ impl Before {
         match self {
             Before::Nothing => 0,
             Before::Responses(chain) => chain.size(),
-            Before::Conversation(joined) => joined.size,
+            Before::Conversation(joined) => joined.items.iter().map(StoredItem::size).sum(),
         }
     }
 
@@ -64,14 +63,22 @@ impl Before {
     }
 
     /// Its items, the first first.
-    pub(super) fn items(&mut self) -> Vec<Value> {
+    pub(super) fn items(&self) -> Vec<Value> {
         match self {
             Before::Nothing => Vec::new(),
             Before::Responses(chain) => {
                 let links = chain.links.iter().rev();
                 links.flat_map(|link| [&link.input, &link.output]).flat_map(|list| read(list)).collect()
             }
-            Before::Conversation(joined) => std::mem::take(&mut joined.items),
+            Before::Conversation(joined) => joined.items.iter().map(conversations::recalled).collect(),
+        }
+    }
+
+    /// What stands in the conversation, if it is one.
+    pub(super) fn kept(&self) -> &[StoredItem] {
+        match self {
+            Before::Nothing | Before::Responses(_) => &[],
+            Before::Conversation(joined) => &joined.items,
         }
     }
 
@@ -126,7 +133,6 @@ async fn joined(service: &Service, tenant: &Tenant, id: ConversationId) -> Resul
     };
     let placed = keeper.items(&tenant.account, id, Page::ALL, now).await;
     let placed = placed.map_err(|error| conversations::forgetful(&error))?;
-    let size = placed.iter().map(|placed| placed.item.size()).sum();
-    let items = placed.iter().map(|placed| conversations::recalled(&placed.item)).collect();
-    Ok(Joined { claim, conversation, items, size })
+    let items = placed.into_iter().map(|placed| placed.item).collect();
+    Ok(Joined { claim, conversation, items })
 }

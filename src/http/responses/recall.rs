@@ -11,7 +11,7 @@ use crate::http::error::Problem;
 use crate::http::router::Service;
 use crate::tenant::Tenant;
 
-use super::before::Before;
+use super::before::{Before, Joined};
 use super::conversations::{full, put_in};
 use super::items::Conversation;
 use super::parse::Asked;
@@ -20,8 +20,8 @@ use super::refer::dereference;
 /// What a request holds of what it goes on from, until its answer is over.
 #[derive(Debug, Default)]
 pub(super) struct Recalled {
-    /// Room for it.
-    pub(super) held: Option<Held>,
+    /// Room for it, and for what it refers to.
+    pub(super) held: Vec<Held>,
     /// The conversation that it lengthens.
     pub(super) joins: Option<Joins>,
 }
@@ -45,35 +45,37 @@ pub(super) async fn conversation(
     asked: &mut Asked,
     room: Option<&Room>,
 ) -> Result<Recalled, Problem> {
-    let mut before = Before::find(service, tenant, asked).await?;
-    let put = put(service, tenant, asked, room, &mut before).await;
-    let Before::Conversation(joined) = before else {
-        return put.map(|(held, _)| Recalled { held, joins: None });
+    let before = Before::find(service, tenant, asked).await?;
+    let joined = join(service, tenant, asked, room, &before).await;
+    let Before::Conversation(Joined { claim, .. }) = before else {
+        return joined.map(|(held, _)| Recalled { held, joins: None });
     };
-    match put {
+    match joined {
         Ok((held, input)) => {
-            let joins = Joins { claim: Arc::new(joined.claim), input };
+            let joins = Joins { claim: Arc::new(claim), input };
             Ok(Recalled { held, joins: Some(joins) })
         }
         Err(problem) => {
-            joined.claim.give_back().await;
+            claim.give_back().await;
             Err(problem)
         }
     }
 }
 
-/// The same, of what was found; and what a conversation is lengthened by.
-async fn put(
+/// Joins what was sent to what is gone on from. Gives back the room that is taken, and what a conversation is lengthened by.
+async fn join(
     service: &Service,
     tenant: &Tenant,
     asked: &mut Asked,
     room: Option<&Room>,
-    before: &mut Before,
-) -> Result<(Option<Held>, Vec<StoredItem>), Problem> {
+    before: &Before,
+) -> Result<(Vec<Held>, Vec<StoredItem>), Problem> {
+    let take = |bytes: usize| room.filter(|_| bytes > 0).map(|room| room.more(bytes)).transpose();
     let size = before.size();
-    let held = room.filter(|_| size > 0).map(|room| room.more(size)).transpose()?;
+    let held = take(size)?;
+    let referred = dereference(service, tenant, &mut asked.input, before.kept()).await?;
+    let held = held.into_iter().chain(take(referred)?).collect();
     let (param, items) = (before.param(), before.items());
-    dereference(service, tenant, &mut asked.input, &items).await?;
     let mut conversation = Conversation::new(asked.instructions.as_deref());
     for item in &items {
         conversation.push(param, item)?;

@@ -4,57 +4,102 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
+use crate::agent::conversations::StoredItem;
 use crate::agent::stored::StoredResponse;
 use crate::http::error::Problem;
 use crate::http::router::Service;
 use crate::tenant::Tenant;
 use crate::units::RequestId;
 
+use super::conversations::shown;
 use super::recall::{forgetful, read};
 use super::stored::named;
 
 /// The most responses that the references of one request may lie in.
-const REFERRED_MAX: usize = 64;
+const RESPONSES_MAX: usize = 64;
 
-/// Puts items where references to them stand: those of what is gone on from, and those of any response that is kept.
+/// Puts items where references to them stand: those of the conversation, and those of any response that is kept. Says how many
+/// bytes they are together.
 ///
 /// # Errors
-/// 400 where there is no such item for this key; 503 where the store does not answer.
+/// 400 where there is no such item for this key, or more is referred to than a request may bring along; 503 where the store
+/// does not answer.
 pub(super) async fn dereference(
     service: &Service,
     tenant: &Tenant,
     input: &mut [Value],
-    before: &[Value],
-) -> Result<(), Problem> {
+    conversation: &[StoredItem],
+) -> Result<usize, Problem> {
     if !input.iter().any(is_reference) {
-        return Ok(());
+        return Ok(0);
     }
-    let at_hand: HashMap<&str, &Value> =
-        before.iter().filter_map(|item| Some((item["id"].as_str()?, item))).collect();
-    let mut read: BTreeMap<RequestId, StoredResponse> = BTreeMap::new();
+    let at_hand = conversation.iter().map(|item| (&*item.id, item)).collect();
+    let mut kept = Kept { service, tenant, at_hand, responses: BTreeMap::new(), read: 0, found: 0 };
     for (at, item) in input.iter_mut().enumerate().filter(|(_, item)| is_reference(item)) {
-        let param = format!("input[{at}].id");
-        let lost = || {
-            let why = "names no item that is kept for this key; send the item itself";
-            Problem::invalid(Some(&param), why).code("item_not_found")
-        };
         let wanted = item["id"].as_str().unwrap_or_default().to_owned();
-        if let Some(&found) = at_hand.get(&*wanted) {
-            *item = found.clone();
-            continue;
-        }
-        let id = response_of(&wanted).ok_or_else(lost)?;
-        if !read.contains_key(&id) {
-            if read.len() == REFERRED_MAX {
-                return Err(Problem::invalid(Some(&param), "is one reference too many; send the items"));
-            }
-            let found = service.responses.find(&tenant.account, id, service.gateway.now()).await;
-            let found = found.map_err(|error| forgetful(&error))?.ok_or_else(lost)?;
-            read.insert(id, found);
-        }
-        *item = read.get(&id).and_then(|kept| referred(kept, &wanted)).ok_or_else(lost)?;
+        *item = kept.find(&format!("input[{at}].id"), &wanted).await?;
     }
-    Ok(())
+    Ok(kept.found)
+}
+
+/// What may be referred to, as far as it was looked at.
+struct Kept<'a> {
+    service: &'a Service,
+    tenant: &'a Tenant,
+    /// The items of the conversation.
+    at_hand: HashMap<&'a str, &'a StoredItem>,
+    /// The items of each response.
+    responses: BTreeMap<RequestId, HashMap<String, Value>>,
+    /// The bytes of all these responses.
+    read: usize,
+    /// The bytes of all that was found.
+    found: usize,
+}
+
+impl Kept<'_> {
+    async fn find(&mut self, param: &str, wanted: &str) -> Result<Value, Problem> {
+        if let Some(&item) = self.at_hand.get(wanted) {
+            self.found += item.value.len();
+            self.check(param)?;
+            return Ok(shown(item));
+        }
+        let id = response_of(wanted).ok_or_else(|| lost(param))?;
+        if !self.responses.contains_key(&id) {
+            self.read(param, id).await?;
+        }
+        let item = self.responses.get(&id).and_then(|items| items.get(wanted)).ok_or_else(|| lost(param))?;
+        self.found += item.to_string().len();
+        self.check(param)?;
+        Ok(item.clone())
+    }
+
+    async fn read(&mut self, param: &str, id: RequestId) -> Result<(), Problem> {
+        if self.responses.len() == RESPONSES_MAX {
+            return Err(Problem::invalid(Some(param), "is one reference too many; send the items"));
+        }
+        let Kept { service, tenant, .. } = self;
+        let found = service.responses.find(&tenant.account, id, service.gateway.now()).await;
+        let found = found.map_err(|error| forgetful(&error))?.ok_or_else(|| lost(param))?;
+        self.read += found.size();
+        self.check(param)?;
+        self.responses.insert(id, by_name(&found));
+        Ok(())
+    }
+
+    /// However often something is referred to, it comes along each time.
+    fn check(&self, param: &str) -> Result<(), Problem> {
+        let most = self.service.responses.settings().history_max;
+        if self.read.max(self.found) <= most {
+            return Ok(());
+        }
+        let why = "is one reference too many: what they lie in, or they together, is more than may be brought along";
+        Err(Problem::invalid(Some(param), why).code("context_length_exceeded"))
+    }
+}
+
+fn lost(param: &str) -> Problem {
+    let why = "names no item that is kept for this key; send the item itself";
+    Problem::invalid(Some(param), why).code("item_not_found")
 }
 
 /// The kind may be left out where there is nothing but an id.
@@ -68,6 +113,8 @@ fn response_of(item: &str) -> Option<RequestId> {
     item.split('_').nth(1)?.parse().ok()
 }
 
-fn referred(kept: &StoredResponse, wanted: &str) -> Option<Value> {
-    named(kept).into_iter().chain(read(&kept.output)).find(|item| item["id"] == wanted)
+/// What was put in and what came out, by id.
+fn by_name(kept: &StoredResponse) -> HashMap<String, Value> {
+    let by_name = |item: Value| Some((item["id"].as_str()?.to_owned(), item));
+    named(kept).into_iter().chain(read(&kept.output)).filter_map(by_name).collect()
 }

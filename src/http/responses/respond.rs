@@ -14,9 +14,10 @@ use crate::gateway::{Flight, Receipt};
 use crate::http::bodies::{Held, Room};
 use crate::http::error::Problem;
 use crate::http::events;
+use crate::http::repeat::{self, Turn};
 use crate::http::router::Service;
 use crate::http::said::Said;
-use crate::http::surface::{Call, Opened, Surface, answer, open};
+use crate::http::surface::{Call, Opened, Surface, open, run, with_limits};
 use crate::tenant::Tenant;
 use crate::units::{RequestId, Timestamp};
 
@@ -28,6 +29,9 @@ use super::stream::Chunks;
 use super::teller::Teller;
 use super::{echo, recall};
 
+/// The endpoint's name.
+const ENDPOINT: &str = "responses";
+
 /// Answers with a response, as one object or as events.
 pub(in crate::http) async fn respond(
     State(service): State<Arc<Service>>,
@@ -36,17 +40,23 @@ pub(in crate::http) async fn respond(
     let room = request.extensions().get::<Room>().cloned();
     let Opened { tenant, headers, body } = open(&service, request).await?;
     let mut asked = parse::read(&body, &headers, &service.settings.efforts)?;
+    // Before a conversation is claimed and read: an answer that was added to it is given again as it was.
+    let ticket =
+        match repeat::turn(&service, &tenant, &headers, repeat::Asked { of: ENDPOINT, body: &body }).await? {
+            Turn::Run(ticket) => ticket,
+            Turn::Said(response) => return Ok(with_limits(&service, &tenant, response)),
+        };
     let Recalled { held, joins } = recall::conversation(&service, &tenant, &mut asked, room.as_ref()).await?;
     let claim = joins.as_ref().map(|joins| joins.claim.clone());
     let keeping = keeping(&service, &tenant, &mut asked, joins);
     let Asked { request, stream, look, echo, .. } = asked;
     let call = Call { headers, body, request, stream };
-    let answered = answer(&service, &tenant, call, &Responses { look, echo, keeping, held }).await;
+    let answered = run(&service, &tenant, call, ticket, &Responses { look, echo, keeping, held }).await;
     // Where no stream goes on with it, it is over.
     if let Some(claim) = claim.and_then(Arc::into_inner) {
         claim.give_back().await;
     }
-    answered
+    Ok(answered)
 }
 
 /// What is to be kept: the response where both the caller and the operator want that, and what lengthens a conversation.
@@ -68,7 +78,7 @@ struct Responses {
     echo: Map<String, Value>,
     keeping: Keeping,
     /// Room for what it continues.
-    held: Option<Held>,
+    held: Vec<Held>,
 }
 
 impl Responses {
@@ -88,7 +98,7 @@ impl Responses {
 
 impl Surface for Responses {
     fn endpoint(&self) -> &'static str {
-        "responses"
+        ENDPOINT
     }
 
     fn object<'a>(

@@ -26,7 +26,7 @@ pub(super) struct Chunks {
     /// What ends it, once it has ended and is kept.
     ended: Option<String>,
     /// Room for what it continues.
-    _held: Option<Held>,
+    _held: Vec<Held>,
 }
 
 impl Chunks {
@@ -39,11 +39,11 @@ impl Chunks {
     ) -> Chunks {
         let id = flight.id();
         let frame = echo::frame(id, created, flight.model(), keeping.stores(), echo);
-        Chunks { frame, teller: Teller::new(id, look), keeping, begun: false, ended: None, _held: None }
+        Chunks { frame, teller: Teller::new(id, look), keeping, begun: false, ended: None, _held: Vec::new() }
     }
 
     /// The same with room that it gives back when it is over.
-    pub(super) fn holding(self, held: Option<Held>) -> Chunks {
+    pub(super) fn holding(self, held: Vec<Held>) -> Chunks {
         Chunks { _held: held, ..self }
     }
 

@@ -153,9 +153,19 @@ fn one(record: &Record, report: &mut Report) {
     }
     report.check("the admission", &name, &resolved.admitted, &dispatched.admitted);
     let spent = Amounts { requests: Count::ZERO, ..resolved.spent };
-    report.check("the overrun", &name, &resolved.overrun, &spent.saturating_sub(record.held()));
+    report.check("the overrun", &name, &resolved.overrun, &overrun(record, spent));
     if resolved.how == How::Voided {
         report.check("the voided charge", &name, &spent, &Amounts::ZERO);
+    }
+}
+
+/// What the overrun must be. Calls of tools that nothing limits are not set aside, and are none; older rows have them all the
+/// same.
+fn overrun(record: &Record, spent: Amounts) -> Amounts {
+    let most = spent.saturating_sub(record.held());
+    match record.resolved.overrun.tool_calls {
+        Count::ZERO => Amounts { tool_calls: Count::ZERO, ..most },
+        _ => most,
     }
 }
 

@@ -13,7 +13,8 @@ macro_rules! claim_statements {
         use crate::agent::conversations::Claimed;
 
         const CLAIM: &str = "\
-            UPDATE conversations SET claimant = $4, claimed_until = $6 \
+            UPDATE conversations SET claimant = $4, claimed_until = $6, \
+                touched_at = CASE WHEN touched_at < $5 THEN $5 ELSE touched_at END \
             WHERE account = $1 AND id = $2 AND touched_at >= $3 \
               AND (claimant IS NULL OR claimant = $4 OR claimed_until <= $5) \
             RETURNING account, id, created_at, metadata, episode";

@@ -255,7 +255,7 @@ async fn freed(world: &World, id: &str, input: &str) {
 
 #[tokio::test]
 async fn a_conversation_that_is_full_takes_no_more_and_says_so() {
-    let kept = stored::Settings { history_max: 1_400, ..stored::Settings::default() };
+    let kept = stored::Settings { history_max: 5_368, ..stored::Settings::default() };
     let models = vec![(able("m"), Arc::new(Scripted::each(plays)))];
     let responses = Arc::new(MemoryResponses::default());
     let world = World::keeping(models, vec![tenant("acme", RICH)], responses, kept).await;
@@ -263,12 +263,65 @@ async fn a_conversation_that_is_full_takes_no_more_and_says_so() {
     let unkept = respond(&world, &id, "Long.", json!({})).await.good();
     assert_eq!(unkept["conversation"], Value::Null, "{unkept}");
     assert_eq!(told(&world, &id).await, [""; 0], "all or nothing");
-    let large = respond(&world, &id, &"x".repeat(1_400), json!({})).await;
+    let large = respond(&world, &id, &"x".repeat(5_368), json!({})).await;
     assert_eq!((large.status, &large.error()["code"]), (400, &json!("context_length_exceeded")));
     respond(&world, &id, "hi", json!({})).await.good();
     let path = format!("/v1/conversations/{id}/items");
-    let items = json!({ "items": [{ "role": "user", "content": "x".repeat(1_400) }] });
+    let items = json!({ "items": [{ "role": "user", "content": "x".repeat(5_368) }] });
     assert_eq!(world.post(&path, "sk-acme", &items).await.error()["param"], "items");
+}
+
+#[tokio::test]
+async fn whoever_asks_again_under_the_same_key_is_given_the_answer_that_was_added() {
+    let (world, script) = world().await;
+    let id = begun(&world).await;
+    let search = json!([{ "type": "function", "name": "search", "parameters": { "type": "object" } }]);
+    let mut body = ask("Find it.", json!({ "conversation": id, "tools": search }));
+    body["budget"] = json!({ "thinking_tokens": 8 });
+    let post = || {
+        let request = world.client.post(format!("{}/v1/responses", world.base)).bearer_auth("sk-acme");
+        let request = request.header("content-type", "application/json").header("idempotency-key", "k-1");
+        Answer::of(request.body(body.to_string()))
+    };
+    let first = post().await.good();
+    // What was added has a call without an output by now.
+    assert_eq!(post().await.good(), first);
+    assert_eq!(
+        (script.records().len(), told(&world, &id).await.len()),
+        (1, first["output"].as_array().unwrap().len() + 1)
+    );
+    world
+        .client
+        .delete(format!("{}/v1/conversations/{id}", world.base))
+        .bearer_auth("sk-acme")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(post().await.good(), first);
+}
+
+#[tokio::test]
+async fn what_is_referred_to_is_bounded_however_often_that_is() {
+    let kept = stored::Settings { history_max: 6_000, ..stored::Settings::default() };
+    let models = vec![(able("m"), Arc::new(Scripted::each(plays)))];
+    let responses = Arc::new(MemoryResponses::default());
+    let world = World::keeping(models, vec![tenant("acme", RICH)], responses, kept).await;
+    let first = world.post("/v1/responses", "sk-acme", &ask("hi", json!({}))).await.good();
+    let id = begun(&world).await;
+    let within = respond(&world, &id, "hi", json!({})).await.good();
+    for (item, conversation) in
+        [(&first["output"][1]["id"], Value::Null), (&within["output"][1]["id"], json!(id))]
+    {
+        let many = vec![json!({ "type": "item_reference", "id": item }); 100];
+        let mut body = ask("", json!({ "conversation": conversation }));
+        body["input"] = many[..2].into();
+        world.post("/v1/responses", "sk-acme", &body).await.good();
+        body["input"] = many.into();
+        assert_eq!(
+            world.post("/v1/responses", "sk-acme", &body).await.error()["code"],
+            "context_length_exceeded"
+        );
+    }
 }
 
 #[tokio::test]

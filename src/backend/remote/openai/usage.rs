@@ -53,16 +53,16 @@ fn said(usage: &Value) -> Option<Usage> {
         .or_else(|| number("/prompt_tokens_details/cache_creation_input_tokens"));
     let (prompt, completion) = (number("/prompt_tokens")?, number("/completion_tokens")?);
     // Some leave out what they had cached. No more of a prompt can be in the cache than there is.
-    let kept = cached.unwrap_or_default() + written.unwrap_or_default();
-    let whole = if kept > prompt { prompt + kept } else { prompt };
+    let (read, wrote) = (cached.unwrap_or_default(), written.unwrap_or_default());
+    let whole = if read > prompt || wrote > prompt { prompt + read + wrote } else { prompt };
     let thinking =
         number("/completion_tokens_details/reasoning_tokens").or_else(|| number("/reasoning_tokens"));
     // xAI counts the thought beside the answer, not in it; the total tells.
     let beside = thinking.filter(|thought| number("/total_tokens") == Some(prompt + completion + *thought));
     Some(Usage {
         prompt: whole,
-        cache_read: cached.unwrap_or_default(),
-        cache_write: written.unwrap_or_default(),
+        cache_read: read,
+        cache_write: wrote,
         cache_hour: None,
         completion: completion + beside.unwrap_or_default(),
         thinking,
@@ -89,14 +89,16 @@ mod tests {
 
     #[test]
     fn a_prompt_that_is_told_without_what_was_cached_is_counted_whole() {
-        let told = |prompt: u64, cached: u64| {
-            let details = json!({"cached_tokens": cached});
+        let told = |prompt: u64, cached: u64, written: u64| {
+            let details = json!({"cached_tokens": cached, "cache_write_tokens": written});
             let usage =
                 json!({"prompt_tokens": prompt, "completion_tokens": 7, "prompt_tokens_details": details});
             said(&usage).map(|usage| (usage.prompt.0, usage.cache_read.0))
         };
-        assert_eq!(told(100, 100), Some((100, 100)));
-        assert_eq!(told(20, 80), Some((100, 80)));
+        assert_eq!(told(100, 100, 0), Some((100, 100)));
+        assert_eq!(told(20, 80, 0), Some((100, 80)));
+        assert_eq!(told(20, 0, 80), Some((100, 0)));
+        assert_eq!(told(100, 60, 50), Some((100, 60)), "it may write anew over what it has read");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(in crate::http::responses) fn said(items: &[Item]) -> Vec<StoredItem> {
 }
 
 /// The item as its caller sees it: of a hidden thought that there was one.
-pub(super) fn shown(item: &StoredItem) -> Value {
+pub(in crate::http::responses) fn shown(item: &StoredItem) -> Value {
     let mut value: Value = serde_json::from_str(&item.value).unwrap_or_default();
     if value.as_object_mut().and_then(|members| members.shift_remove(HIDDEN)).is_some() {
         value["content"] = json!([]);

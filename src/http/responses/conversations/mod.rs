@@ -5,7 +5,7 @@ mod kept;
 mod objects;
 
 pub(in crate::http) use items::{append, item, list, remove};
-pub(super) use kept::{put_in, recalled, said};
+pub(super) use kept::{put_in, recalled, said, shown};
 pub(in crate::http) use objects::{create, delete, describe, retrieve};
 
 use std::sync::Arc;

@@ -73,6 +73,23 @@ async fn books_that_were_kept_are_right() {
     }
 }
 
+/// As every end of a step has it whose tools nothing limits.
+#[tokio::test]
+async fn calls_that_nothing_limits_are_set_aside_by_nobody_and_no_overrun() {
+    for shelf in Shelf::both() {
+        let journal = shelf.journal().await;
+        for (at, overrun) in [(1, Count::ZERO), (2, Count(3)), (3, Count(2))] {
+            let row = dispatched("acme/alice", at, amounts(50, 60));
+            let mut end = resolved(&row, How::Settled, Amounts { tool_calls: Count(3), ..amounts(20, 10) });
+            end.overrun.tool_calls = overrun;
+            journal.append(&[Entry::Dispatched(row), Entry::Resolved(end)]).await.unwrap();
+        }
+        let differences = shelf.verify().await.differences;
+        assert_eq!(differences.len(), 1, "none or all of them: {differences:?}");
+        assert!(differences[0].contains("the overrun"), "{differences:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_books_are_sealed_once_a_day() {
     const DAY: i64 = 24 * 3600 * 1000;
