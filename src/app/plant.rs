@@ -67,6 +67,9 @@ impl Plant {
         // It ends with the ledger, after the last request has landed.
         let stories = database.stories();
         let learning = Learning::open(ledger_work, stories, metrics.clone(), settings.learn.clone()).await;
+        // Who shares a database does so for others. Keys come and go, and another declaration brings another table.
+        let (is_shared, known) = (database.bank().is_some(), directory.clone());
+        let learning = learning.alone_while(move || !is_shared && known.keys().has_one_account());
         let agents = Agents::open(work, database.episodes(), metrics.clone(), settings.agents.clone());
         let (work, room) = (work.clone(), Room::new(&settings.http));
         Ok(Plant {

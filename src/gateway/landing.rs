@@ -120,9 +120,7 @@ impl Flying {
             }
         };
         let _ = reports.send(report).await;
-        for (source, success, weight) in learning::of_form(&self.request, &progress) {
-            self.parts.learning.judge(&story, source, success, weight);
-        }
+        self.parts.learning.signs(&story, learning::of_form(&self.request, &progress));
     }
 
     fn receipt(&self, offer: &Offer, choices: Vec<Settled>, sums: Sums) -> Receipt {
@@ -195,6 +193,7 @@ impl Flying {
         }
         let story = self.story(close);
         self.parts.learning.landed(&story, self.grounds.asked);
+        self.parts.learning.signs(&story, learning::of_ending(&story, &self.request));
         story
     }
 

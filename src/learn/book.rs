@@ -84,13 +84,16 @@ impl Book {
     }
 
     /// Puts what is said of an answer in place of what the same source said of it `before`, with the mark of that, where it
-    /// is known. A lesson without a word on success changes nothing.
-    pub fn amend(&mut self, lesson: &Lesson, before: Chance, mark: Option<Mark>) {
+    /// is known. False where that changes nothing: there is no word on success, it weighs nothing, or nothing is left of what
+    /// was said before.
+    pub fn amend(&mut self, lesson: &Lesson, before: Chance, mark: Option<Mark>) -> bool {
         let name = &lesson.model;
-        if let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.believed.get(name)) {
-            state.amend(lesson, before, mark, believed, &self.settings);
-            self.learned(name);
-        }
+        let (Some(state), Some(believed)) = (self.own.models.get_mut(name), self.believed.get(name)) else {
+            return false;
+        };
+        let is_amended = state.amend(lesson, before, mark, believed, &self.settings);
+        self.learned(name);
+        is_amended
     }
 
     /// Takes over what replicas have learned that are gone. What cannot be taken in is left out.

@@ -127,7 +127,7 @@ impl ModelState {
     }
 
     /// Puts the judgement of a lesson in place of what was said `before`, as if it had been that from the start: by what is
-    /// left of the first one, and never by more. After an alarm that is taken for nothing.
+    /// left of the first one, and never by more. After an alarm that is taken for nothing, and false comes back.
     pub(super) fn amend(
         &mut self,
         lesson: &Lesson,
@@ -135,11 +135,11 @@ impl ModelState {
         mark: Option<Mark>,
         believed: &Believed,
         settings: &Settings,
-    ) {
-        let Some(success) = lesson.success.filter(|_| lesson.weight > 0.0) else { return };
+    ) -> bool {
+        let Some(success) = lesson.success.filter(|_| lesson.weight > 0.0) else { return false };
         let mark = mark.unwrap_or_else(|| Mark::oldest(lesson, believed));
         if mark.alarms != self.alarms {
-            return;
+            return false;
         }
         let (row, prior) = row(lesson, mark.share);
         let left = self.judged.left(mark.at, settings.forget());
@@ -148,6 +148,7 @@ impl ModelState {
         let (sums, bends) = self.judged.sums.split_at_mut(belief::SUMS);
         belief::amend(sums, &row, change, precision);
         bends[2 * place(lesson.class) + 1] += precision * mark.slope * change;
+        true
     }
 
     fn judge(

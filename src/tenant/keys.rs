@@ -133,6 +133,13 @@ impl Keys {
         table.entries.iter().filter_map(current).chain(table.anonymous.clone()).collect()
     }
 
+    /// True where there are keys, and all of them to one account. Of who comes without a key nobody knows how many they are.
+    pub fn has_one_account(&self) -> bool {
+        let table = self.table();
+        let mut accounts = table.entries.values().map(|entry| &entry.tenant.account);
+        accounts.next().is_some_and(|first| accounts.all(|other| other == first))
+    }
+
     /// How many secrets are known.
     #[cfg(test)]
     pub(super) fn secrets(&self) -> usize {
@@ -214,6 +221,21 @@ mod tests {
         check(&keys, None, Some("anonymous"));
         check(&keys, "sk-whatever", Some("anonymous"));
         assert_eq!(keys.tenants().len(), 1);
+    }
+
+    #[test]
+    fn one_key_is_one_account_and_nobody_knows_how_many_come_without_one() {
+        let check = |tenants: &[Tenant], expected| {
+            assert_eq!(Keys::new(tenants.to_vec()).unwrap().has_one_account(), expected);
+        };
+        check(&[], false);
+        check(&[tenant("a", "sk-a")], true);
+        check(&[tenant("a", "sk-a"), tenant("a/b", "sk-b")], false);
+        let (mut table, of_a) = (Table::default(), Arc::new(tenant("a", "sk-new")));
+        for secret in ["sk-old", "sk-new"] {
+            table.insert(Some(hash_key(secret)), None, of_a.clone());
+        }
+        assert!(Keys::of(table).has_one_account(), "a secret that is being replaced");
     }
 
     #[test]

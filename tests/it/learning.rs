@@ -389,6 +389,37 @@ async fn the_form_of_an_answer_says_something_of_it() {
     check_form(Play::new().answers("three"), &any, "form", 0.0).await;
 }
 
+/// What three answers count of which none has the form that its caller asked for, and how much is learned with two words on
+/// them, one of which is changed; where these have keys, and an account may move as much as one plain word does.
+async fn check_sway(callers: &[&str], weights: [f64; 3], learned: i64) {
+    let models = vec![(model("m", Class::Effort), Arc::new(Scripted::always(Play::new().answers("three"))))];
+    let callers = callers.iter().map(|name| tenant(name, 1_000_000_000)).collect();
+    let settings = LearnSettings { feedback_max: 1, ..LearnSettings::default() };
+    let world = World::learning(auto(), models, callers, Arc::new(MemoryStories::default()), settings).await;
+    let mut answers = Vec::new();
+    for (number, weight) in (0..).zip(weights) {
+        let mut body = question(number);
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": {
+            "name": "nothing", "schema": { "enum": [] },
+        } });
+        let answer = world.ask(ALICE, &body).await.good();
+        assert_eq!(told(&world, &answer["id"], "form").await["weight"], weight, "{number}");
+        answers.push(answer);
+    }
+    for (answer, correct) in [(&answers[0], true), (&answers[1], true), (&answers[1], false)] {
+        judge(&world, answer, correct).await;
+    }
+    assert!(world.stop().await);
+    assert_eq!(world.metrics.learning.observations.with_label_values(&["m"]).get(), learned);
+}
+
+#[tokio::test]
+async fn a_form_that_nothing_fits_moves_no_more_than_its_caller_may() {
+    // Of three outcomes, three signs and three words, two of these and one of those count.
+    check_sway(&["acme/alice", "acme/bob"], [0.5, 0.5, 0.0], 3 + 2 + 1).await;
+    check_sway(&["acme/alice"], [0.5, 0.5, 0.5], 3 + 3 + 3).await;
+}
+
 #[tokio::test]
 async fn an_answer_without_room_says_something_of_its_budget_unless_the_caller_set_it() {
     let long = "word ".repeat(200);

@@ -102,7 +102,7 @@ impl Inner {
     fn weight(&self, account: &AccountId, story: &Story, verdict: &Verdict) -> Weight {
         match story.verdict(verdict.source) {
             Some(known) => Weight { learned: known.weight, alarm: 0.0 },
-            None => self.sway.take(account, verdict.weight, verdict.at),
+            None => self.sway.of_word(account, verdict.weight, verdict.at),
         }
     }
 }

@@ -24,6 +24,7 @@ use super::learner::Learner;
 use super::marks::Marks;
 use super::recall::Recall;
 use super::recent::Recent;
+use super::signals::Said;
 use super::sway::{Sway, Weight};
 
 /// Stories that may wait to be learned from.
@@ -124,6 +125,16 @@ impl Learning {
         Learning { inner: Some(inner) }
     }
 
+    /// The same, asking this whether it serves one key alone, which may move what is believed as far as it likes. Without it
+    /// no account may: see [`LearnSettings::feedback_max`].
+    #[must_use]
+    pub fn alone_while(self, is_alone: impl Fn() -> bool + Send + Sync + 'static) -> Learning {
+        if let Some(inner) = &self.inner {
+            inner.sway.ask(Box::new(is_alone));
+        }
+        self
+    }
+
     pub(super) fn inner(&self) -> Option<&Arc<Inner>> {
         self.inner.as_ref()
     }
@@ -139,19 +150,17 @@ impl Learning {
     pub(in crate::gateway) fn landed(&self, story: &Arc<Story>, asked: Option<super::Asked>) {
         let Some(inner) = &self.inner else { return };
         inner.recent.add(story);
-        inner.sway.serves(&story.account);
         let (route, regret) = (&*story.decision.route, story.decision.regret());
         inner.metrics.learning.regret.with_label_values(&[route]).observe(regret);
         inner.submit(Job::Landed(story.clone()));
         let Some(before) = asked.and_then(|asked| inner.recall.again(asked, story)) else { return };
-        let weight = inner.sway.take(&story.account, super::recall::WEIGHT, Timestamp::now());
-        inner.judge(&before, Source::AskedAgain, Chance::new(0.0), weight);
+        inner.sign(&before, (Source::AskedAgain, Chance::new(0.0), super::recall::WEIGHT));
     }
 
-    /// Something is said of an answer that has landed, by something that is no caller: a verifier, a check of its form.
-    pub(in crate::gateway) fn judge(&self, story: &Arc<Story>, source: Source, success: Chance, weight: f64) {
+    /// An answer that has landed says something of itself.
+    pub(in crate::gateway) fn signs(&self, story: &Arc<Story>, said: impl IntoIterator<Item = Said>) {
         if let Some(inner) = &self.inner {
-            inner.judge(story, source, success, Weight { learned: weight, alarm: weight });
+            said.into_iter().for_each(|said| inner.sign(story, said));
         }
     }
 
@@ -175,9 +184,11 @@ impl Inner {
         }
     }
 
-    fn judge(&self, story: &Arc<Story>, source: Source, success: Chance, weight: Weight) {
-        let Weight { learned: weight, alarm } = weight;
-        let verdict = Verdict { id: story.decision.id, source, at: Timestamp::now(), success, weight };
+    /// Something shows how right an answer is. Its measure is the caller's, who wrote the request, and it counts as such.
+    fn sign(&self, story: &Arc<Story>, (source, success, weight): Said) {
+        let at = Timestamp::now();
+        let Weight { learned: weight, alarm } = self.sway.of_sign(&story.account, weight, at);
+        let verdict = Verdict { id: story.decision.id, source, at, success, weight };
         let before = self.recent.judge(&verdict);
         let judged = Judged { story: story.clone(), verdict, alarm, before, is_kept: false };
         self.submit(Job::Judged(Box::new(judged)));

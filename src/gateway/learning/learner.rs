@@ -106,18 +106,21 @@ impl Learner {
             return;
         }
         if let Some(lesson) = lesson::of_verdict(story, verdict) {
-            match before {
+            let is_learned = match before {
                 None => {
                     let mark = self.book.judge(&Lesson { alarm, ..lesson });
                     mark.into_iter().for_each(|mark| self.marks.note(verdict, mark));
+                    mark.is_some()
                 }
                 // What is changed weighs what it weighed when it was said first.
                 Some(before) => {
                     let lesson = Lesson { weight: before.weight, ..lesson };
-                    self.book.amend(&lesson, before.success, self.marks.of(verdict));
+                    self.book.amend(&lesson, before.success, self.marks.of(verdict))
                 }
+            };
+            if is_learned {
+                self.inner.metrics.learning.observations.with_label_values(&[model]).inc();
             }
-            self.inner.metrics.learning.observations.with_label_values(&[model]).inc();
         }
     }
 

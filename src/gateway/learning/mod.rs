@@ -19,13 +19,14 @@ mod settings;
 mod signals;
 mod sway;
 mod tale;
+mod windows;
 
 pub use feedback::{FeedbackError, Opinion};
 pub use handle::Learning;
 pub use settings::LearnSettings;
 
 pub(super) use recall::Asked;
-pub(super) use signals::{listened, of_form};
+pub(super) use signals::{listened, of_ending, of_form};
 pub(super) use tale::{Close, Grounds};
 
 /// Where an outcome may be lost.

@@ -1,4 +1,4 @@
-//! What an answer says of itself: signals that need no person. Each is weak, and counts as such.
+//! What an answer says of itself: signs that need no person. Each is weak, and counts as such.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ const RESCUE: f64 = 0.3;
 const LEAK: f64 = 0.1;
 
 /// What is said: by which source, how right the answer is, and how much that counts.
-pub(super) type Said = (Source, Chance, f64);
+pub(in crate::gateway) type Said = (Source, Chance, f64);
 
 /// A choice of a request, listened to where its form will be looked at.
 pub(in crate::gateway) fn listened(request: &Request, progress: Progress) -> Progress {
@@ -34,7 +34,7 @@ pub(in crate::gateway) fn listened(request: &Request, progress: Progress) -> Pro
 }
 
 /// What the end of an answer says of the budgets that were chosen for it. A limit that the caller stated is the caller's.
-pub(super) fn of_ending(story: &Story, request: &Request) -> Option<Said> {
+pub(in crate::gateway) fn of_ending(story: &Story, request: &Request) -> Option<Said> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     let is_ours = request.budget.solution.is_none() && request.budget.total.is_none();
     let weights = choices.map(|choice| match () {
@@ -48,7 +48,7 @@ pub(super) fn of_ending(story: &Story, request: &Request) -> Option<Said> {
 }
 
 /// What the forms of the answers say, of those that were heard whole.
-pub(in crate::gateway) fn of_form(request: &Request, progress: &[Progress]) -> Vec<(Source, Chance, f64)> {
+pub(in crate::gateway) fn of_form(request: &Request, progress: &[Progress]) -> Vec<Said> {
     let heard: Vec<_> = progress.iter().filter_map(|choice: &Progress| Heard::whole(&choice.heard)).collect();
     let calls: Vec<&HeardCall> = heard.iter().flat_map(|(_, calls)| calls.iter()).collect();
     let arguments = (!calls.is_empty()).then(|| calls.iter().all(|call| is_called_well(request, call)));

@@ -1,47 +1,46 @@
-//! How much what one account says of answers may weigh.
+//! How much one account may move of what is believed for everybody.
 //!
-//! A word on an answer moves what is believed for everybody. Who has asked much may say a lot at once, of all that is still
-//! remembered, and nobody can tell whether it is true; so what one account says counts in full only up to so much in an
-//! hour. What comes beyond that is written down and not learned. As long as a process serves one account alone, there is
-//! nobody else whom that could concern, and nothing is bounded.
+//! Two things of an account's do: what it says of answers, and the signs that its requests leave of themselves: whether an
+//! answer fits a form that it wrote, ends within its budgets, is asked for again. Who has asked much may say a lot at once, of
+//! all that is still remembered; who writes the forms decides what fits them; and nobody can tell whether any of it is
+//! honest. So each of the two counts in full only up to so much in an hour: they are counted apart, since a caller whose
+//! answers all have forms is to be heard all the same. What comes beyond that is written down and not learned. What an
+//! operator's verifier says is the operator's, and no matter of this.
+//!
+//! Where a gateway serves one key alone, there is nobody else whom that could concern, and nothing is bounded.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::units::{AccountId, Timestamp};
 
-const WINDOW: Duration = Duration::from_secs(3600);
-/// Of what an account may say, one part in so many counts in the alarm that a model has changed. At the usual measure that is
-/// half an alarm: one account alone raises none within an hour.
-const ALARM_PART: f64 = 50.0;
-/// Accounts that are remembered; those whose window is over go first, and all of them where none is.
-const ACCOUNTS_MAX: usize = 4096;
+use super::windows::Windows;
 
-/// What each account has said lately. Its lock is held for moments.
-#[derive(Debug)]
+/// Of what an account may say, one part in so many counts in the alarm that a model has changed, and as much of its signs. At
+/// the usual measure that is a quarter of an alarm each: one account alone raises none within an hour.
+const ALARM_PART: f64 = 100.0;
+
+/// Whether one key alone is served.
+pub(super) type IsAlone = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// What each account has moved lately. Its lock is held for moments.
 pub(super) struct Sway {
-    /// What an account's words may weigh in a window.
+    /// What an account's words may weigh in a window, and its signs.
     most: f64,
-    served: Mutex<Served>,
+    /// Where nobody has said, there are others.
+    is_alone: OnceLock<IsAlone>,
+    moved: Mutex<Windows<Moved>>,
 }
 
+/// What an account has moved in a window.
 #[derive(Debug, Default)]
-struct Served {
-    first: Option<AccountId>,
-    /// Whether there was another one since.
-    has_others: bool,
-    windows: HashMap<AccountId, Window>,
+struct Moved {
+    by_words: Weight,
+    by_signs: Weight,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Window {
-    began: Timestamp,
-    said: Weight,
-}
-
-/// What a word counts.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What a word counts, or a sign.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Weight {
     /// For what is believed, as a share of a person's plain word.
     pub(super) learned: f64,
@@ -51,56 +50,55 @@ pub(super) struct Weight {
 
 impl Sway {
     pub(super) fn new(most: u32) -> Sway {
-        Sway { most: f64::from(most), served: Mutex::default() }
+        Sway { most: f64::from(most), is_alone: OnceLock::new(), moved: Mutex::default() }
     }
 
-    fn served(&self) -> MutexGuard<'_, Served> {
-        self.served.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A request of this account has landed.
-    pub(super) fn serves(&self, account: &AccountId) {
-        let mut served = self.served();
-        if !served.has_others {
-            let first = served.first.get_or_insert_with(|| account.clone());
-            served.has_others = first != account;
-        }
+    /// Asks this from now on, unless something else was said before.
+    pub(super) fn ask(&self, is_alone: IsAlone) {
+        let _ = self.is_alone.set(is_alone);
     }
 
     /// What is left for a word of this account that would count `weight`.
-    pub(super) fn take(&self, account: &AccountId, weight: f64, now: Timestamp) -> Weight {
-        let mut served = self.served();
-        let has_others = served.has_others;
-        let said = &mut served.window(account, now).said;
-        let part = |said: f64, most: f64| if has_others { weight.min(most - said).max(0.0) } else { weight };
+    pub(super) fn of_word(&self, account: &AccountId, weight: f64, now: Timestamp) -> Weight {
+        self.take(account, weight, now, |moved| &mut moved.by_words)
+    }
+
+    /// What is left for a sign by a request of this account that would count `weight`.
+    pub(super) fn of_sign(&self, account: &AccountId, weight: f64, now: Timestamp) -> Weight {
+        self.take(account, weight, now, |moved| &mut moved.by_signs)
+    }
+
+    fn take(
+        &self,
+        account: &AccountId,
+        weight: f64,
+        now: Timestamp,
+        by: impl FnOnce(&mut Moved) -> &mut Weight,
+    ) -> Weight {
+        let is_alone = self.is_alone.get().is_some_and(|is_alone| is_alone());
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let moved = by(&mut moved.of(account, now).done);
+        let part = |moved: f64, most: f64| if is_alone { weight } else { weight.min(most - moved).max(0.0) };
         let counts = Weight {
-            learned: part(said.learned, self.most),
-            alarm: part(said.alarm, self.most / ALARM_PART),
+            learned: part(moved.learned, self.most),
+            alarm: part(moved.alarm, self.most / ALARM_PART),
         };
-        (said.learned, said.alarm) = (said.learned + counts.learned, said.alarm + counts.alarm);
+        (moved.learned, moved.alarm) = (moved.learned + counts.learned, moved.alarm + counts.alarm);
         counts
     }
 }
 
-impl Served {
-    fn window(&mut self, account: &AccountId, now: Timestamp) -> &mut Window {
-        if !self.windows.contains_key(account) && self.windows.len() >= ACCOUNTS_MAX {
-            self.windows.retain(|_, window| now < window.began + WINDOW);
-            if self.windows.len() >= ACCOUNTS_MAX {
-                self.windows.clear();
-            }
-        }
-        let fresh = Window { began: now, said: Weight { learned: 0.0, alarm: 0.0 } };
-        let window = self.windows.entry(account.clone()).or_insert(fresh);
-        if now >= window.began + WINDOW {
-            *window = fresh;
-        }
-        window
+impl fmt::Debug for Sway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sway").field("most", &self.most).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
     use crate::catalog::{Demand, Source, Verdict};
     use crate::gateway::learning::{LearnSettings, lesson};
@@ -108,17 +106,23 @@ mod tests {
     use crate::learn::{Book, Settings};
     use crate::units::Chance;
 
-    /// A gateway's sway by the usual measure, after requests of these accounts.
-    fn sway(accounts: &[&str]) -> Sway {
-        let sway = Sway::new(LearnSettings::default().feedback_max);
-        accounts.iter().for_each(|account| sway.serves(&AccountId::new(*account)));
+    /// A gateway's sway by the usual measure, of which nobody has said whom it serves.
+    fn sway() -> Sway {
+        Sway::new(LearnSettings::default().feedback_max)
+    }
+
+    fn alone() -> Sway {
+        let sway = sway();
+        sway.ask(Box::new(|| true));
         sway
     }
 
-    fn taken(sway: &Sway, account: &str, words: usize, at: i64) -> Weight {
+    type Take = fn(&Sway, &AccountId, f64, Timestamp) -> Weight;
+
+    fn taken(sway: &Sway, take: Take, account: &str, times: usize, at: i64) -> Weight {
         let account = AccountId::new(account);
-        let each = (0..words).map(|_| sway.take(&account, 1.0, Timestamp(at)));
-        each.fold(Weight { learned: 0.0, alarm: 0.0 }, |sum, one| Weight {
+        let each = (0..times).map(|_| take(sway, &account, 1.0, Timestamp(at)));
+        each.fold(Weight::default(), |sum, one| Weight {
             learned: sum.learned + one.learned,
             alarm: sum.alarm + one.alarm,
         })
@@ -126,30 +130,27 @@ mod tests {
 
     #[test]
     fn an_account_among_others_has_its_say_each_hour_and_no_more() {
-        let sway = sway(&["one", "other"]);
-        let all = Weight { learned: 200.0, alarm: 4.0 };
-        assert_eq!(taken(&sway, "one", 10_000, 0), all);
-        assert_eq!(taken(&sway, "one", 10_000, 3_599_999), Weight { learned: 0.0, alarm: 0.0 });
-        assert_eq!(taken(&sway, "other", 10_000, 3_599_999), all, "what one says is not taken from others");
-        assert_eq!(taken(&sway, "one", 10_000, 3_600_000), all, "another hour");
-    }
-
-    #[test]
-    fn who_is_served_alone_may_say_what_it_wants_until_another_comes() {
-        let sway = sway(&["one", "one"]);
-        let all = Weight { learned: 1000.0, alarm: 1000.0 };
-        assert_eq!(taken(&sway, "one", 1000, 0), all);
-        sway.serves(&AccountId::new("other"));
-        assert_eq!(taken(&sway, "one", 1000, 1), Weight { learned: 0.0, alarm: 0.0 });
-    }
-
-    #[test]
-    fn however_many_accounts_there_are_no_more_are_remembered() {
-        let sway = sway(&["one", "other"]);
-        for at in 0..2 * ACCOUNTS_MAX {
-            taken(&sway, &format!("a{at}"), 1, 0);
+        let sway = sway();
+        let all = Weight { learned: 200.0, alarm: 2.0 };
+        for take in [Sway::of_word as Take, Sway::of_sign] {
+            assert_eq!(taken(&sway, take, "one", 10_000, 0), all, "words and signs are counted apart");
+            assert_eq!(taken(&sway, take, "one", 10_000, 3_599_999), Weight::default());
+            assert_eq!(taken(&sway, take, "other", 10_000, 3_599_999), all, "it is not taken from others");
         }
-        assert!(sway.served().windows.len() <= ACCOUNTS_MAX);
+        assert_eq!(taken(&sway, Sway::of_word, "one", 10_000, 3_600_000), all, "another hour");
+    }
+
+    #[test]
+    fn who_is_served_alone_may_say_what_it_wants_until_another_has_a_key() {
+        let (sway, is_alone) = (sway(), Arc::new(AtomicBool::new(true)));
+        let asked = is_alone.clone();
+        sway.ask(Box::new(move || asked.load(Ordering::Relaxed)));
+        let all = Weight { learned: 1000.0, alarm: 1000.0 };
+        assert_eq!(taken(&sway, Sway::of_word, "one", 1000, 0), all);
+        assert_eq!(taken(&sway, Sway::of_sign, "one", 1000, 0), all);
+        is_alone.store(false, Ordering::Relaxed);
+        assert_eq!(taken(&sway, Sway::of_word, "one", 1000, 1), Weight::default());
+        assert_eq!(taken(&sway, Sway::of_sign, "one", 1000, 1), Weight::default());
     }
 
     /// What a book believes of the model of a story.
@@ -167,7 +168,7 @@ mod tests {
     }
 
     /// How far a model's standing falls, on which there are 2,000 words of many, when one account says a great deal against
-    /// it at once.
+    /// it at once, and as much by its requests.
     fn fall(sway: &Sway) -> f64 {
         let story = conformance::story(1);
         let say = |book: &mut Book, success: f64, weight: Weight| {
@@ -183,15 +184,18 @@ mod tests {
         (0..2000).for_each(|_| say(&mut book, 1.0, Weight { learned: 1.0, alarm: 1.0 }));
         let before = believed(&book, &story);
         let one = AccountId::new("one");
-        (0..5000).for_each(|_| say(&mut book, 0.0, sway.take(&one, 1.0, Timestamp(0))));
+        for _ in 0..5000 {
+            say(&mut book, 0.0, sway.of_word(&one, 1.0, Timestamp(0)));
+            say(&mut book, 0.0, sway.of_sign(&one, 0.5, Timestamp(0)));
+        }
         before - believed(&book, &story)
     }
 
     #[test]
     fn a_flood_of_one_account_moves_a_standing_by_its_say_at_most() {
-        // 200 words among 2,200, and no alarm.
-        let (bounded, free) = (fall(&sway(&["one", "other"])), fall(&sway(&["one"])));
-        assert!(bounded < 0.12, "{bounded}");
+        // 400 words among 2,400, and no alarm.
+        let (bounded, free) = (fall(&sway()), fall(&alone()));
+        assert!(bounded < 0.2, "{bounded}");
         assert!(free > 0.5, "{free}: there would be nothing to bound");
     }
 }

@@ -15,7 +15,6 @@ use crate::plan;
 use crate::units::{AccountId, Chance, Money, Timestamp, Tokens};
 
 use super::Asked;
-use super::signals;
 
 /// What a decision rests on that its flight has no other use for.
 #[derive(Debug)]
@@ -71,7 +70,7 @@ impl Flying {
         let (id, at) = (self.id, outcome.at);
         let mut story = Story { account: grounds.account.clone(), decision, outcome, verdicts: Vec::new() };
         let said = grounds.said.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for (source, success, weight) in said.into_iter().chain(signals::of_ending(&story, &self.request)) {
+        for (source, success, weight) in said {
             story.judge(Verdict { id, source, at, success, weight });
         }
         Arc::new(story)

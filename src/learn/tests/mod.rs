@@ -258,7 +258,9 @@ fn a_judgement_that_comes_later_counts_and_one_that_is_changed_counts_as_the_new
     let mut late = taught(&[unjudged]);
     let mark = late.judge(&lesson("one", 1.0));
     assert_alike(&late, &taught(&[lesson("one", 1.0)]), 1e-9);
-    late.amend(&lesson("one", 0.0), Chance::new(1.0), mark);
+    assert!(late.amend(&lesson("one", 0.0), Chance::new(1.0), mark));
+    let weightless = Lesson { weight: 0.0, ..lesson("one", 1.0) };
+    assert!(!late.amend(&weightless, Chance::new(0.0), mark));
     assert_alike(&late, &taught(&[lesson("one", 0.0)]), 1e-9);
 }
 
@@ -324,7 +326,7 @@ fn what_was_said_before_an_alarm_is_not_taken_back_from_what_came_after_it() {
         book.observe(&lesson("one", 0.0));
     }
     let before = book.clone();
-    book.amend(&lesson("one", 0.0), Chance::new(1.0), mark);
+    assert!(!book.amend(&lesson("one", 0.0), Chance::new(1.0), mark));
     assert_alike(&book, &before, 1e-12);
 }
 

@@ -283,7 +283,11 @@ impl World {
         let ledger = stored.ledger(&tasks, observer, &terms).await;
         let agents = Agents::open(&tasks, stored.episodes, metrics.clone(), stored.agents);
         let learning = match learns {
-            Some((stories, settings)) => Learning::open(&tasks, stories, metrics.clone(), settings).await,
+            Some((stories, settings)) => {
+                let known = keys.clone();
+                let learning = Learning::open(&tasks, stories, metrics.clone(), settings).await;
+                learning.alone_while(move || known.has_one_account())
+            }
             None => Learning::off(),
         };
         let gateway = Gateway::new(Parts {
