@@ -7,6 +7,7 @@ mod embedding;
 mod episode;
 mod event;
 mod message;
+mod name;
 mod request;
 mod tools;
 
@@ -15,5 +16,6 @@ pub use embedding::{Embedding, Inputs};
 pub use episode::EpisodeLimits;
 pub use event::{Event, Finish, ToolCallDelta};
 pub use message::{Keep, Maker, Message, Origin, Part, Role, Signed, ToolCall};
+pub use name::short_name;
 pub use request::{Form, Request, Sampling, Tool};
 pub use tools::{ToolCounts, ToolLimits};

@@ -6,6 +6,7 @@ use toml::de::DeValue;
 
 use crate::agent::{Regimes, Settings, ToolTerms, Tools, Words};
 use crate::catalog::TurnRule;
+use crate::chat::short_name;
 use crate::units::{Chance, Count, Money};
 
 use super::mistake::Wrong;
@@ -91,14 +92,15 @@ fn placeholder(line: &str) -> Option<&str> {
     names.into_iter().find(is_name)
 }
 
+/// The tools by their names, and by their shortened ones too: which of them a model knows is the API's matter.
 fn tools(section: &Section<'_>) -> Tools {
-    let tools = section.below_by_name().into_iter().map(|(name, tool)| {
+    let tools = section.below_by_name().into_iter().flat_map(|(name, tool)| {
         check_name(&name, &tool);
         let terms = ToolTerms {
             price: tool.or("price_usd", Money::ZERO),
             counts: tool.get::<String>("counts").map(Into::into),
         };
-        (name.into(), terms)
+        [(short_name(&name).into(), terms.clone()), (name.into(), terms)]
     });
     Tools(tools.collect())
 }

@@ -45,6 +45,15 @@ turns = true
 }
 
 #[test]
+fn a_long_name_of_a_tool_is_known_shortened_too() {
+    let long = format!("mcp__{}__send", "mail".repeat(20));
+    let tools = load_text(&format!("[tools.{long}]\nprice_usd = 1\n")).unwrap().agents.tools;
+    let short = crate::chat::short_name(&long);
+    assert_ne!(short, long);
+    assert_eq!((tools.price(&long), tools.price(&short)), (Money(1_000_000_000), Money(1_000_000_000)));
+}
+
+#[test]
 fn what_is_wrong_with_tools_and_agents_is_said_with_its_line() {
     check(
         "[tools.search]\nprice_usd = \"-0.1\"\ncount = \"queries\"\n",

@@ -12,7 +12,7 @@ use crate::http::fields::Fields;
 use crate::http::signed;
 
 use super::offer::{Offer, known_as};
-use super::{parts, tools};
+use super::{arguments, parts, tools};
 
 /// A conversation that grows item by item.
 #[derive(Debug, Default)]
@@ -73,13 +73,13 @@ impl Conversation {
                 self.call(&mut item, arguments)?;
             }
             Some("custom_tool_call") => {
-                let arguments = tools::arguments(&item.need("input")?);
+                let arguments = arguments::of_input(&item.need("input")?);
                 self.call(&mut item, arguments)?;
             }
             Some("function_call_output" | "custom_tool_call_output") => self.result(&mut item)?,
             Some("additional_tools") => {
                 item.need("role")?;
-                tools::read(&mut item, &mut self.offer)?;
+                self.offer.renew(tools::read(&mut item)?);
             }
             Some("tool_search_call") => self.search(&mut item)?,
             Some("tool_search_output") => self.found(&mut item)?,
@@ -150,8 +150,9 @@ impl Conversation {
     fn found(&mut self, item: &mut Fields) -> Result<(), Problem> {
         ours(item)?;
         let id = item.need("call_id")?;
-        let found = tools::read(item, &mut self.offer)?;
-        let text = json!({ "tools": found }).to_string();
+        let found = tools::read(item)?;
+        let text = json!({ "tools": found.names() }).to_string();
+        self.offer.renew(found);
         self.results.put(id, vec![Part::Text(text)]);
         self.is_answered = true;
         Ok(())

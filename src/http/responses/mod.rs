@@ -1,6 +1,8 @@
 //! OpenAI's Responses: items in, items out, responses that can be had again, and conversations that they go on from.
 
+mod arguments;
 mod before;
+mod choice;
 pub(super) mod conversations;
 mod echo;
 mod form;

@@ -5,16 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sha2::{Digest, Sha256};
-
-use crate::chat::Tool;
+use crate::chat::{Tool, short_name};
 use crate::http::error::Problem;
 
 /// OpenAI's word for the tools that are in no namespace.
 const PLAIN: &str = "functions";
-
-/// The longest name that every provider takes.
-const NAME_MAX: usize = 64;
 
 /// What calls of a tool look like.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,6 +33,14 @@ pub(super) struct Kind {
     pub(super) name: String,
 }
 
+impl Kind {
+    /// True where both are one tool, and calls of it look alike.
+    fn is_same(&self, other: &Kind) -> bool {
+        let spaces = [self, other].map(|kind| within(kind.space.as_deref()));
+        self.form == other.form && self.name == other.name && spaces[0] == spaces[1]
+    }
+}
+
 /// The tools by the names that models know them by.
 pub(super) type Kinds = BTreeMap<String, Kind>;
 
@@ -54,37 +57,73 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// One more tool. The same again takes the earlier one's place.
+    /// One more tool of a list. The same again takes the earlier one's place.
     ///
     /// # Errors
     /// 400 where a model could not tell it from another.
     pub(super) fn put(&mut self, path: &str, kind: Kind, tool: Tool) -> Result<(), Problem> {
-        let known_as = tool.name.clone();
-        let Some(&at) = self.places.get(&known_as) else {
-            self.places.insert(known_as.clone(), self.tools.len());
-            self.kinds.insert(known_as, kind);
-            self.tools.push(tool);
-            return Ok(());
-        };
-        if self.kinds.get(&known_as) != Some(&kind) {
-            let why = format!("is known to models as {known_as}, and so is another tool; rename one of them");
+        if self.kinds.get(&tool.name).is_some_and(|known| !known.is_same(&kind)) {
+            let why =
+                format!("is known to models as {}, and so is another tool; rename one of them", tool.name);
             return Err(Problem::invalid(Some(&format!("{path}.name")), why));
         }
-        self.tools[at] = tool;
+        self.set(kind, tool);
         Ok(())
     }
 
-    /// These too.
+    /// These too, which were declared later: they take the places of those that models know by the same names. What a
+    /// conversation once declared is no reason to refuse what it declares now.
+    pub(super) fn renew(&mut self, later: Offer) {
+        self.left_out = self.left_out.take().or_else(|| later.left_out.clone());
+        later.each(|kind, tool| self.set(kind, tool));
+    }
+
+    /// These too, which were declared earlier: they come behind, and only where models know no other by the same name.
+    pub(super) fn join(&mut self, earlier: Offer) {
+        self.left_out = self.left_out.take().or_else(|| earlier.left_out.clone());
+        earlier.each(|kind, tool| {
+            if !self.kinds.contains_key(&tool.name) {
+                self.set(kind, tool);
+            }
+        });
+    }
+
+    fn set(&mut self, kind: Kind, tool: Tool) {
+        self.kinds.insert(tool.name.clone(), kind);
+        match self.places.get(&tool.name) {
+            Some(&at) => self.tools[at] = tool,
+            None => {
+                self.places.insert(tool.name.clone(), self.tools.len());
+                self.tools.push(tool);
+            }
+        }
+    }
+
+    fn each(mut self, mut take: impl FnMut(Kind, Tool)) {
+        for tool in self.tools {
+            take(self.kinds.remove(&tool.name).unwrap_or_default(), tool);
+        }
+    }
+
+    /// The names that models know its tools by.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.tools.iter().map(|tool| tool.name.as_str()).collect()
+    }
+
+    /// What models know a tool as that is named with its namespace, or without where no other has its name.
     ///
     /// # Errors
-    /// 400 where a model could not tell one from another.
-    pub(super) fn join(&mut self, more: Offer) -> Result<(), Problem> {
-        for tool in more.tools {
-            let kind = more.kinds.get(&tool.name).cloned().unwrap_or_default();
-            self.put("input", kind, tool)?;
+    /// Why it is none, in words.
+    pub(super) fn find(&self, space: Option<&str>, name: &str) -> Result<&str, &'static str> {
+        if let Some((known_as, _)) = self.kinds.get_key_value(&known_as(space, name)) {
+            return Ok(known_as);
         }
-        self.left_out = self.left_out.take().or(more.left_out);
-        Ok(())
+        let mut named = self.kinds.iter().filter(|(_, kind)| space.is_none() && kind.name == name);
+        match (named.next(), named.next()) {
+            (Some((known_as, _)), None) => Ok(known_as),
+            (Some(_), Some(_)) => Err("is the name of tools in several namespaces; say which with namespace"),
+            (None, _) => Err("names no tool that is offered; name one of the request's own"),
+        }
     }
 
     /// What the model is told of.
@@ -107,12 +146,13 @@ impl Offer {
 
 /// The name that models know a tool by.
 pub(super) fn known_as(space: Option<&str>, name: &str) -> String {
-    let Some(space) = space.filter(|space| !["", PLAIN].contains(space)) else { return name.to_owned() };
-    let joined = format!("{}__{name}", space.trim_end_matches('_'));
-    if joined.len() <= NAME_MAX {
-        return joined;
+    match within(space) {
+        None => short_name(name).into(),
+        Some(space) => short_name(&format!("{}__{name}", space.trim_end_matches('_'))).into(),
     }
-    let hash = Sha256::digest(&joined);
-    let begins: String = joined.chars().take(NAME_MAX - 9).collect();
-    format!("{begins}_{:08x}", u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]))
+}
+
+/// The namespace, unless it is that of the tools that are in none.
+fn within(space: Option<&str>) -> Option<&str> {
+    space.filter(|space| !["", PLAIN].contains(space))
 }

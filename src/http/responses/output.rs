@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::chat::{Signed, ToolCallDelta};
 use crate::http::signed;
 
+use super::arguments;
 use super::offer::{Form, Kind, Kinds};
-use super::tools;
 
 /// Where thoughts are told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,12 +35,6 @@ impl Look {
     pub(super) fn kind(&self, call: &ToolCallDelta) -> Kind {
         let name = call.name.clone().unwrap_or_default();
         self.kinds.get(&name).cloned().unwrap_or_else(|| Kind { name, ..Kind::default() })
-    }
-
-    /// What it looks like.
-    pub(super) fn form(&self, call: &ToolCallDelta) -> Form {
-        let kind = call.name.as_ref().and_then(|name| self.kinds.get(name));
-        kind.map(|kind| kind.form).unwrap_or_default()
     }
 }
 
@@ -86,7 +80,7 @@ pub(super) fn call(id: &str, call: &ToolCallDelta, kind: &Kind) -> Value {
     if kind.form == Form::Search {
         item["type"] = "tool_search_call".into();
         item["execution"] = "client".into();
-        item["arguments"] = tools::searched(&call.arguments);
+        item["arguments"] = arguments::searched(&call.arguments);
         return item;
     }
     item["name"] = kind.name.clone().into();
@@ -95,7 +89,7 @@ pub(super) fn call(id: &str, call: &ToolCallDelta, kind: &Kind) -> Value {
     }
     if kind.form == Form::Custom {
         item["type"] = "custom_tool_call".into();
-        item["input"] = tools::input(&call.arguments).into();
+        item["input"] = arguments::input(&call.arguments).into();
     } else {
         item["type"] = "function_call".into();
         item["arguments"] = call.arguments.clone().into();

@@ -10,14 +10,15 @@ use crate::http::fields::Fields;
 use crate::http::strict;
 use crate::units::{ConversationId, RequestId};
 
+use super::choice::Choice;
 use super::offer::Offer;
 use super::output::{Look, Thoughts};
-use super::{echo, form, request_of, tools};
+use super::{choice, echo, form, request_of, tools};
 
 /// What was asked for. The conversation is not in the request yet: some of it may lie in the store.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// All but its messages and its tools.
+    /// All but its messages, its tools and which of them to call.
     pub(super) request: Request,
     /// The system's words.
     pub(super) instructions: Option<String>,
@@ -33,6 +34,8 @@ pub(super) struct Asked {
     pub(super) stream: bool,
     /// The tools that the request itself offers; items may offer more.
     pub(super) offer: Offer,
+    /// Which of all that is offered must or may be called.
+    pub(super) choice: Option<Choice>,
     /// How the answer is to look.
     pub(super) look: Look,
     /// What the response repeats of the request.
@@ -77,9 +80,7 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
     };
     refused(&mut fields)?;
     included(&mut fields)?;
-    let mut offer = Offer::default();
-    tools::read(&mut fields, &mut offer)?;
-    let tool_choice = tools::choice(&mut fields, &mut offer)?;
+    let (offer, choice) = (tools::read(&mut fields)?, choice::read(&mut fields)?);
     let (response_format, verbosity) = form::read(&mut fields)?;
     let stream = fields.flag("stream")?.unwrap_or(false);
     stream_options(&mut fields)?;
@@ -87,6 +88,8 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
     dialects.episode(budget::of_metadata(&extra)?);
     extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), verbosity.into())));
     let (previous, conversation) = before(&mut fields)?;
+    let mut budget = dialects.finish();
+    budget.run.tools.shorten();
     let asked = Asked {
         instructions: fields.text("instructions")?,
         input: input(&mut fields)?,
@@ -95,15 +98,15 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
         store: fields.flag("store")?.unwrap_or(true),
         stream,
         offer,
+        choice,
         look: Look { thoughts, ..Look::default() },
         echo,
         request: Request {
             sampling: sampling(&mut fields)?,
-            tool_choice,
             response_format,
             extra,
             streams: stream,
-            budget: dialects.finish(),
+            budget,
             ..Request::new(model, Vec::new())
         },
     };

@@ -83,7 +83,9 @@ async fn join(
     for (at, item) in asked.input.iter().enumerate() {
         conversation.push(&format!("input[{at}]"), item)?;
     }
-    asked.offer.join(conversation.take_offer())?;
+    asked.offer.join(conversation.take_offer());
+    let choice = asked.choice.take().map(|choice| choice.of(&mut asked.offer));
+    asked.request.tool_choice = choice.transpose()?;
     asked.request.tools = asked.offer.tools()?;
     asked.look.kinds = Arc::new(std::mem::take(&mut asked.offer.kinds));
     asked.request.messages = conversation.into_messages()?;

@@ -147,7 +147,7 @@ impl Teller {
         match &mut self.open {
             Some(Open::Call(call)) if call.index == piece.index => {
                 call.arguments.push_str(&piece.arguments);
-                let is_told = self.look.form(call) == Form::Function;
+                let is_told = self.look.kind(call).form == Form::Function;
                 return if is_told { self.more_arguments(&piece.arguments) } else { String::new() };
             }
             Some(Open::Call(call)) if !is_whole(&call.arguments) => self.wait(piece),

@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::items::Conversation;
-use super::offer::{Form, Kind, Offer, known_as};
+use super::offer::{Form, Kind, known_as};
 use super::output::{Item, Look, Thoughts, shown};
 use super::parse::{self, Asked};
 use super::teller::Teller;
@@ -81,7 +81,7 @@ fn items_of_one_turn_become_one_message_and_signed_thoughts_come_back_byte_for_b
 
 #[test]
 fn settings_become_those_of_the_canonical_request() {
-    let asked = asked(&json!({
+    let mut asked = asked(&json!({
         "instructions": "Be brief.", "max_output_tokens": 100, "max_tool_calls": 2, "temperature": 0.5,
         "reasoning": { "summary": "auto", "context": "auto" }, "store": false, "stream": true,
         "text": { "verbosity": "low", "format": {
@@ -97,11 +97,13 @@ fn settings_become_those_of_the_canonical_request() {
         "parallel_tool_calls": false, "prompt_cache_key": "k", "client_metadata": { "x": "y" },
         "include": ["reasoning.encrypted_content"], "truncation": "disabled", "metadata": { "a": "b" },
     }));
+    let choice = asked.choice.take().unwrap().of(&mut asked.offer);
+    let choice = choice.unwrap_or_else(|problem| panic!("{}", problem.message()));
     let request = &asked.request;
     assert_eq!((request.budget.total, request.budget.calls), (Some(Tokens(100)), Some(Count(2))));
     let tools = asked.offer.clone().tools().unwrap_or_else(|problem| panic!("{}", problem.message()));
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!((names, &request.tool_choice), (vec!["f", "p"], &Some(json!("required"))));
+    assert_eq!((names, choice), (vec!["f", "p"], json!("required")));
     let function = &tools[1].declaration["function"];
     assert_eq!(function["parameters"]["required"], json!(["input"]));
     assert!(function["description"].as_str().unwrap().ends_with("(lark):\nstart: X"));
@@ -318,11 +320,11 @@ fn tools_are_known_to_models_by_one_name_each() {
     }
     let (one, other) = (known_as(Some(&"s".repeat(60)), "aaaa"), known_as(Some(&"s".repeat(60)), "bbbb"));
     assert!(one.len() == 64 && other.len() == 64 && one != other, "{one} {other}");
-    let offered = |list: Value| {
-        let mut offer = Offer::default();
-        super::tools::read(&mut Fields::of("", json!({ "tools": list })).unwrap(), &mut offer)?;
-        offer.tools()
-    };
+    let limited = format!("{}__aaaa", "s".repeat(60));
+    let said = asked(&json!({ "budget": { "tool_calls": { limited: 3, "f": 2 } } })).request.budget.run.tools;
+    assert_eq!((said.each[&*one], said.each["f"], said.each.len()), (Count(3), Count(2), 2));
+    let offered =
+        |list: Value| super::tools::read(&mut Fields::of("", json!({ "tools": list })).unwrap())?.tools();
     let f = |name: &str, says: &str| json!({ "type": "function", "name": name, "description": says });
     let space = |tools: Value| json!({ "type": "namespace", "name": "crm", "description": "All of it.", "tools": tools });
     let tools =
@@ -340,6 +342,103 @@ fn tools_are_known_to_models_by_one_name_each() {
     assert!(alone.contains("tools[0].type runs at a provider"), "{alone}");
     let hosted = offered(json!([{ "type": "tool_search" }, f("c", "")])).unwrap();
     assert_eq!(hosted.len(), 1, "all tools are told, so there is nothing to search for");
+    let hosted = |member: &str, value: Value| {
+        refused(json!([{ "type": "tool_search", "description": "Finds.", member: value }, f("c", "")]))
+    };
+    assert_eq!(hosted("execution", json!("clinet")), "tools[0].execution must be client or server");
+    assert_eq!(hosted("limit", json!(3)), "tools[0].limit is not known here; leave it out");
+    let alone = refused(json!([{ "type": "tool_search", "execution": "server" }]));
+    assert!(alone.contains("tools[0].type runs at a provider"), "{alone}");
+    let plain = json!({ "type": "namespace", "name": "functions", "tools": [f("c", "In none.")] });
+    let tools = offered(json!([f("c", ""), plain])).unwrap();
+    assert_eq!((tools.len(), &tools[0].declaration["function"]["description"]), (1, &json!("In none.")));
+    let forms = refused(json!([f("c", ""), { "type": "custom", "name": "c" }]));
+    assert!(forms.contains("tools[1].name is known to models as c"), "{forms}");
+}
+
+/// A request whose items are read, its offer with them; and what the model is told of the choice.
+fn chosen(more: &Value) -> Result<(Asked, Option<Value>), Problem> {
+    let mut asked = read(more)?;
+    let mut conversation = Conversation::new(None);
+    for (at, item) in asked.input.iter().enumerate() {
+        conversation.push(&format!("input[{at}]"), item)?;
+    }
+    asked.offer.join(conversation.take_offer());
+    let choice = asked.choice.take().map(|choice| choice.of(&mut asked.offer)).transpose()?;
+    Ok((asked, choice))
+}
+
+#[test]
+fn of_what_models_know_by_one_name_the_requests_own_wins_and_then_the_later() {
+    let brought = |tools: Value| json!({ "type": "additional_tools", "role": "developer", "tools": tools });
+    let f = |name: &str, says: &str| json!({ "type": "function", "name": name, "description": says });
+    let space =
+        json!({ "type": "namespace", "name": "functions", "tools": [f("exec", "v1"), f("look", "v1")] });
+    let check = |tools: Value, expected: &[(&str, &str, Form)]| {
+        let items = json!([
+            brought(json!([space])),
+            brought(json!([f("find", "v1"), { "type": "custom", "name": "exec", "description": "v2" }])),
+            brought(json!([f("find", "v2")])),
+        ]);
+        let (mut asked, _) = chosen(&json!({ "input": items, "tools": tools })).unwrap();
+        let kinds = asked.offer.kinds.clone();
+        let tools = asked.offer.tools().unwrap();
+        let seen = tools.iter().map(|tool| {
+            let says = tool.declaration["function"]["description"].as_str().unwrap();
+            (tool.name.as_str(), says, kinds[&tool.name].form)
+        });
+        assert_eq!(seen.collect::<Vec<_>>(), expected);
+    };
+    let (function, custom) = (Form::Function, Form::Custom);
+    let brought = [("exec", "v2", custom), ("look", "v1", function), ("find", "v2", function)];
+    check(json!([]), &brought);
+    let own = [("look", "v3", function), ("exec", "v3", function), ("find", "v2", function)];
+    check(json!([f("look", "v3"), f("exec", "v3")]), &own);
+}
+
+#[test]
+fn a_choice_names_tools_by_their_own_names_where_those_are_enough() {
+    let f = |name: &str| json!({ "type": "function", "name": name });
+    let space = |name: &str, tools: Value| json!({ "type": "namespace", "name": name, "tools": tools });
+    let search = json!({ "type": "tool_search", "execution": "client" });
+    let brought = json!({ "type": "additional_tools", "role": "developer", "tools": [f("look")] });
+    let choose = |choice: Value| {
+        let tools =
+            json!([space("crm", json!([f("find"), f("send")])), space("mail", json!([f("send")])), search]);
+        chosen(&json!({ "input": [brought], "tools": tools, "tool_choice": choice }))
+    };
+    let forced = |choice: Value, name: &str| {
+        let (_, told) = choose(choice).unwrap();
+        assert_eq!(told, Some(json!({ "type": "function", "function": { "name": name } })));
+    };
+    forced(f("find"), "crm__find");
+    forced(json!({ "type": "custom", "name": "send", "namespace": "mail" }), "mail__send");
+    forced(json!({ "type": "function", "name": "look", "namespace": "functions" }), "look");
+    forced(json!({ "type": "tool_search" }), "tool_search");
+    let allow = |tools: Value| json!({ "type": "allowed_tools", "mode": "required", "tools": tools });
+    let (mut asked, told) =
+        choose(allow(json!([f("find"), f("look"), { "type": "tool_search" }, { "type": "web_search" }])))
+            .unwrap();
+    let names: Vec<_> = asked.offer.tools().unwrap().into_iter().map(|tool| tool.name).collect();
+    assert_eq!(
+        (names, told),
+        (vec!["crm__find".into(), "tool_search".into(), "look".to_owned()], Some(json!("required")))
+    );
+    let refused = |choice: Value, says: &str| {
+        let problem = choose(choice).map(|_| ()).expect_err(says);
+        assert!(problem.message().starts_with(says), "{}", problem.message());
+    };
+    refused(f("send"), "tool_choice.name is the name of tools in several namespaces");
+    refused(f("fnid"), "tool_choice.name names no tool that is offered");
+    refused(
+        json!({ "type": "function", "name": "find", "namespace": "functions" }),
+        "tool_choice.name names no tool that is offered",
+    );
+    refused(allow(json!([f("find"), f("fnid")])), "tool_choice.tools[1].name names no tool");
+    refused(allow(json!([{ "type": "function" }])), "tool_choice.tools[0].name is missing");
+    refused(allow(json!([{ "type": "mcp" }])), "tool_choice.tools[0].type must be function, custom or");
+    refused(allow(json!([])), "tool_choice.tools must name at least one");
+    refused(allow(json!([{ "type": "web_search" }])), "tool_choice.tools must name at least one");
 }
 
 /// The whole of it, as it goes over the wire.

@@ -1,4 +1,4 @@
-//! The tools of a request, and which of them may be called.
+//! The tools of a list: those of a request, or of an item in it.
 //!
 //! A custom tool takes plain text. Backends know functions, so it is told to them as one with a text called `input`; what
 //! its grammar is they are told in words, and nobody holds them to it. So it is with a search for tools that the caller
@@ -10,10 +10,8 @@ use crate::chat::Tool;
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
 
+use super::arguments::INPUT;
 use super::offer::{Form, Kind, Offer, known_as};
-
-/// The one argument of a custom tool.
-const INPUT: &str = "input";
 
 /// What a search for tools is called.
 pub(super) const SEARCH: &str = "tool_search";
@@ -21,38 +19,44 @@ pub(super) const SEARCH: &str = "tool_search";
 /// What agents offer by themselves beside their own tools, and do without.
 const DISPENSABLE: &[&str] = &["web_search", "web_search_2025_08_26"];
 
-/// The tools of a list, put into an offer. Gives back the names that models know them by.
+/// The tools of a list.
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
-pub(super) fn read(fields: &mut Fields, offer: &mut Offer) -> Result<Vec<String>, Problem> {
+pub(super) fn read(fields: &mut Fields) -> Result<Offer, Problem> {
     let path = fields.name("tools");
-    let list = fields.list("tools")?.unwrap_or_default();
-    let mut named = Vec::new();
-    for (at, tool) in list.into_iter().enumerate() {
-        one(&format!("{path}[{at}]"), tool, offer, &mut named)?;
+    let mut offer = Offer::default();
+    for (at, tool) in fields.list("tools")?.unwrap_or_default().into_iter().enumerate() {
+        one(&format!("{path}[{at}]"), tool, &mut offer)?;
     }
-    Ok(named)
+    Ok(offer)
 }
 
-fn one(path: &str, tool: Value, offer: &mut Offer, named: &mut Vec<String>) -> Result<(), Problem> {
+fn one(path: &str, tool: Value, offer: &mut Offer) -> Result<(), Problem> {
     if is_left_out(&tool) {
         offer.left_out.get_or_insert_with(|| format!("{path}.type"));
-        return Ok(());
+        return if tool["type"] == SEARCH { hosted(path, tool) } else { Ok(()) };
     }
-    match tool["type"].as_str() {
-        Some("namespace") => namespace(path, tool, offer, named),
-        Some(SEARCH) if tool["execution"] != "client" => Ok(()),
-        _ => {
-            let (kind, tool) = declared(path, tool, None)?;
-            named.push(tool.name.clone());
-            offer.put(path, kind, tool)
-        }
+    if tool["type"] == "namespace" {
+        return namespace(path, tool, offer);
     }
+    let (kind, tool) = declared(path, tool, None)?;
+    offer.put(path, kind, tool)
+}
+
+/// A search that a provider would make: it is left out, and what is wrong with it is said all the same.
+fn hosted(path: &str, tool: Value) -> Result<(), Problem> {
+    let mut fields = Fields::of(path, tool)?;
+    fields.text("type")?;
+    if !matches!(fields.text("execution")?.as_deref(), None | Some("server")) {
+        return Err(Problem::invalid(Some(&fields.name("execution")), "must be client or server"));
+    }
+    search(&mut fields)?;
+    fields.end()
 }
 
 /// The tools of a namespace. What it says of itself stands before what its first tool does.
-fn namespace(path: &str, tool: Value, offer: &mut Offer, named: &mut Vec<String>) -> Result<(), Problem> {
+fn namespace(path: &str, tool: Value, offer: &mut Offer) -> Result<(), Problem> {
     let mut fields = Fields::of(path, tool)?;
     fields.text("type")?;
     let space = fields.need("name")?;
@@ -65,7 +69,6 @@ fn namespace(path: &str, tool: Value, offer: &mut Offer, named: &mut Vec<String>
             let said = &mut tool.declaration["function"]["description"];
             *said = format!("{about}\n\n{}", said.as_str().unwrap_or_default()).trim_end().into();
         }
-        named.push(tool.name.clone());
         offer.put(&path, kind, tool)?;
     }
     fields.end()
@@ -100,7 +103,13 @@ fn declared(path: &str, tool: Value, space: Option<&str>) -> Result<(Kind, Tool)
 
 /// True for a tool that is told to no model.
 pub(super) fn is_left_out(tool: &Value) -> bool {
-    tool["type"].as_str().is_some_and(|kind| DISPENSABLE.contains(&kind))
+    tool["type"].as_str().is_some_and(is_dispensable)
+        || (tool["type"] == SEARCH && tool["execution"] != "client")
+}
+
+/// True for a provider's tool that agents do without.
+pub(super) fn is_dispensable(kind: &str) -> bool {
+    DISPENSABLE.contains(&kind)
 }
 
 fn search(fields: &mut Fields) -> Result<Value, Problem> {
@@ -152,66 +161,4 @@ fn free(fields: &mut Fields) -> Result<Value, Problem> {
         "type": "object", "properties": { INPUT: input }, "required": [INPUT], "additionalProperties": false,
     });
     Ok(json!({ "name": name, "description": description.trim_start(), "parameters": parameters }))
-}
-
-/// The plain text in the arguments of a call of a custom tool; what has another form is passed on as it is.
-pub(super) fn input(arguments: &str) -> String {
-    let mut read = serde_json::from_str(arguments).unwrap_or(Value::Null);
-    match read[INPUT].take() {
-        Value::String(input) => input,
-        _ => arguments.to_owned(),
-    }
-}
-
-/// What a search is to find; what has no form of its own is passed on as it is.
-pub(super) fn searched(arguments: &str) -> Value {
-    match serde_json::from_str(arguments) {
-        Ok(read @ Value::Object(_)) => read,
-        _ if arguments.trim().is_empty() => json!({}),
-        _ => arguments.into(),
-    }
-}
-
-/// The arguments of a call of a custom tool with that input.
-pub(super) fn arguments(input: &str) -> String {
-    json!({ INPUT: input }).to_string()
-}
-
-/// Whether a tool must be called, and which; the offer takes in which may be.
-pub(super) fn choice(fields: &mut Fields, offer: &mut Offer) -> Result<Option<Value>, Problem> {
-    let must = "must be auto, none, required, or one of the request's own tools";
-    let wrong = || Problem::invalid(Some("tool_choice"), must);
-    match fields.take("tool_choice") {
-        None => Ok(None),
-        Some(Value::String(word)) if ["auto", "none", "required"].contains(&word.as_str()) => {
-            Ok(Some(word.into()))
-        }
-        Some(value @ Value::Object(_)) => {
-            let mut choice = Fields::of("tool_choice", value)?;
-            let kind = choice.text("type")?;
-            let chosen = match kind.as_deref() {
-                Some("function" | "custom") => {
-                    let space = choice.text("namespace")?;
-                    let name = known_as(space.as_deref(), &choice.need("name")?);
-                    json!({ "type": "function", "function": { "name": name } })
-                }
-                Some("allowed_tools") => allowed(&mut choice, offer)?,
-                _ => return Err(wrong()),
-            };
-            choice.end()?;
-            Ok(Some(chosen))
-        }
-        Some(_) => Err(wrong()),
-    }
-}
-
-fn allowed(choice: &mut Fields, offer: &mut Offer) -> Result<Value, Problem> {
-    let mode = choice.need("mode")?;
-    if !["auto", "required"].contains(&mode.as_str()) {
-        return Err(Problem::invalid(Some(&choice.name("mode")), "must be auto or required"));
-    }
-    let named = choice.list("tools")?.unwrap_or_default();
-    let known = |tool: &Value| Some(known_as(tool["namespace"].as_str(), tool["name"].as_str()?));
-    offer.only = Some(named.iter().filter_map(known).collect());
-    Ok(mode.into())
 }

@@ -126,6 +126,51 @@ async fn calls_of_a_namespaces_tool_are_streamed_and_limited() {
 }
 
 #[tokio::test]
+async fn a_limit_by_both_names_holds_where_models_know_them_shortened() {
+    let script = Arc::new(Scripted::each(calls));
+    let world = World::new(vec![(able("m"), script.clone())], vec![tenant("acme", RICH)]).await;
+    let space = format!("mcp__{}", "mail".repeat(15));
+    let tools = json!([namespace(&space, &json!([function("send")])), function("look")]);
+    let limits = json!({ "episode": "run-1", "tool_calls": { format!("{space}__send"): 1 } });
+    for input in ["Send it.", "Send more."] {
+        let asked = ask(input, json!({ "tools": tools, "budget": limits }));
+        let output = world.post("/v1/responses", "sk-acme", &asked).await.good()["output"].take();
+        let name = if input == "Send it." { "send" } else { "look" };
+        assert_eq!(output[0]["name"], name, "{output}");
+    }
+    let told = told(&script);
+    assert_eq!((told[0][0].len(), &told[1]), (64, &vec!["look".to_owned()]));
+    let run = world.get("sk-acme", "/v1/episodes/run-1").await.good();
+    assert_eq!(run["tool_calls"]["tools"][&told[0][0]], json!({ "used": 1, "left": 0 }), "{run}");
+}
+
+#[tokio::test]
+async fn what_a_kept_conversation_declared_may_be_declared_anew() {
+    let (world, script) = world().await;
+    let exec = |says: &str| json!({ "type": "function", "name": "exec", "description": says });
+    let brought = json!({ "type": "additional_tools", "role": "developer", "tools": [
+        namespace("functions", &json!([exec("v1")])) ] });
+    let post = async |input: Value, more: Value| {
+        let answer = world.post("/v1/responses", "sk-acme", &ask(input, more)).await.good();
+        let record = script.records().pop().unwrap();
+        let tool = &record.call.request.tools[0].declaration["function"];
+        (answer, tool["description"].clone(), record.call.request.tools.len())
+    };
+    let (first, told, _) = post(json!([brought, says("user", "hi")]), json!({})).await;
+    assert_eq!(told, "All of it.\n\nv1");
+    let more = json!({ "previous_response_id": first["id"], "tools": [exec("v2")] });
+    let (next, told, count) = post(json!("hi"), more).await;
+    assert_eq!((&told, count, &next["tools"][0]["description"]), (&json!("v2"), 1, &json!("v2")));
+    let custom = json!({ "type": "custom", "name": "exec", "description": "v3" });
+    let hosted = json!({ "type": "tool_search" });
+    let more = json!({ "previous_response_id": next["id"], "tools": [custom, hosted] });
+    let (last, told, count) = post(json!("hi"), more).await;
+    assert_eq!((told, count), (json!("v3"), 1));
+    let echoed = last["tools"].as_array().unwrap();
+    assert_eq!(echoed.len(), 1, "what was left out is not said to be there: {echoed:?}");
+}
+
+#[tokio::test]
 async fn tools_that_items_bring_are_offered() {
     let (world, script) = world().await;
     let patch = json!({ "type": "custom", "name": "apply_patch", "description": "Patches.",
@@ -149,7 +194,7 @@ async fn tools_that_items_bring_are_offered() {
 }
 
 #[tokio::test]
-async fn a_search_for_tools_is_the_callers_and_what_it_finds_is_offered_from_then_on() {
+async fn a_search_for_tools_is_the_callers_and_what_it_finds_is_offered_with_it() {
     let (world, script) = world().await;
     let search = json!({ "type": "tool_search", "execution": "client", "description": "Finds tools.",
         "parameters": { "type": "object", "properties": { "q": { "type": "string" } } } });
