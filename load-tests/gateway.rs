@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::post;
+use stint::agent::conversations::ConversationKeeper;
 use stint::agent::stored::ResponseKeeper;
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
@@ -87,6 +88,7 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
     let (answers, remembered) = (database.answers(), settings.idempotency.clone());
     let idempotency = Idempotency::open(tasks, answers, remembered, Timestamp::now()).await?;
     let responses = ResponseKeeper::open(tasks, database.responses(), settings.responses.clone());
+    let conversations = ConversationKeeper::open(tasks, database.conversations(), settings.responses.clone());
     let keys = Keys::open();
     let terms = [Terms::unlimited(Tenant::anonymous().account)];
     let ledger =
@@ -112,7 +114,9 @@ async fn whole(settings: &config::Settings, tasks: &Tasks) -> Result<Router, Fai
         agents: Agents::open(tasks, database.episodes(), metrics.clone(), settings.agents.clone()),
     });
     let (settings, refresh) = (settings.http.clone(), Box::new(|| ()));
-    Ok(http::api(&Arc::new(Service { settings, keys, gateway, idempotency, responses, metrics, refresh })))
+    let service =
+        Service { settings, keys, gateway, idempotency, responses, conversations, metrics, refresh };
+    Ok(http::api(&Arc::new(service)))
 }
 
 fn model() -> Model {

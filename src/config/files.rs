@@ -15,6 +15,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::units::Timestamp;
+
 /// Whoever has not written for so long is done.
 const STILL: Duration = Duration::from_secs(1);
 
@@ -74,7 +76,7 @@ impl Files {
 
     /// Waits until all of it stood still for a moment; the file that did not.
     pub(super) fn rest(&self) -> Result<(), PathBuf> {
-        std::thread::sleep(self.unrest(SystemTime::now()));
+        std::thread::sleep(self.unrest(now()));
         let seen = self.0.borrow();
         let other = seen.iter().find(|(path, seen)| **seen != seen.again(path));
         other.map_or(Ok(()), |(path, _)| Err(path.clone()))
@@ -128,6 +130,11 @@ impl Stamp {
     }
 }
 
+/// The wall clock, as files' times are told by.
+fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(Timestamp::now().0).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,7 +177,7 @@ mod tests {
         let path = folder.path().join("file");
         std::fs::write(&path, "").unwrap();
         let files = Files::default();
-        assert_eq!(files.unrest(SystemTime::now()), BETWEEN_LOOKS, "nothing was read");
+        assert_eq!(files.unrest(now()), BETWEEN_LOOKS, "nothing was read");
         files.read(&path).unwrap();
         let written = std::fs::metadata(&path).unwrap().modified().unwrap();
         assert_eq!(files.unrest(written + STILL * 3 / 4), STILL / 4);

@@ -190,7 +190,7 @@ fn check_context(model: &Model, inputs: &Inputs) -> Result<(), Refusal> {
 /// What the model cannot do is to make vectors.
 fn failed(failure: Failure) -> Refusal {
     match failure.lack {
-        Some(_) => Refusal::Incapable { failure, member: "model" },
+        Some(_) => Refusal::Incapable { failure: failure.into(), member: "model" },
         None => Refusal::Failed(failure),
     }
 }

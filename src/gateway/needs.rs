@@ -50,7 +50,7 @@ pub(super) fn member(request: &Request, word: &str) -> &'static str {
 /// A failure as the caller is to see it: where the model cannot do what was asked for, with the member that asks.
 pub(super) fn failed(request: &Request, failure: Failure) -> Refusal {
     match failure.lack {
-        Some(lack) => Refusal::Incapable { member: asking(request, lack), failure },
+        Some(lack) => Refusal::Incapable { member: asking(request, lack), failure: failure.into() },
         None => Refusal::Failed(failure),
     }
 }

@@ -74,7 +74,7 @@ pub enum Refusal {
     Incapable {
         /// What its backend said.
         #[source]
-        failure: Failure,
+        failure: Box<Failure>,
         /// The member.
         member: &'static str,
     },

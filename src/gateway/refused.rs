@@ -32,6 +32,7 @@ pub(super) fn limit_label(refusal: &Refusal) -> String {
         Refusal::NoEpisode { .. } => "episode store".to_owned(),
         Refusal::TooLong(_) => "messages".to_owned(),
         Refusal::TooManyTools { .. } => "tools".to_owned(),
-        Refusal::Failed(failure) | Refusal::Incapable { failure, .. } => failure.fault.word().to_owned(),
+        Refusal::Failed(failure) => failure.fault.word().to_owned(),
+        Refusal::Incapable { failure, .. } => failure.fault.word().to_owned(),
     }
 }

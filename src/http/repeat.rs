@@ -61,7 +61,7 @@ pub(super) async fn turn(
         tracing::error!(error = &error as &dyn std::error::Error, "an idempotency key was refused");
         Problem::overloaded(error.to_string(), std::time::Duration::from_secs(1))
     })?;
-    service.metrics.requests.idempotency.with_label_values(&[outcome(&found)]).inc();
+    service.metrics.kept.idempotency.with_label_values(&[outcome(&found)]).inc();
     match found {
         Found::Free(ticket) => Ok(Turn::Run(Some(ticket))),
         Found::Running => Err(Problem::in_flight()),
@@ -88,7 +88,7 @@ const NOT_KEPT: &str = "not_kept";
 /// Begins the counts of what there is under a key.
 pub(super) fn begin(metrics: &Metrics) {
     for outcome in [BEGAN, IN_FLIGHT, REUSED, INTERRUPTED, ANSWERED, NOT_KEPT] {
-        metrics.requests.idempotency.with_label_values(&[outcome]);
+        metrics.kept.idempotency.with_label_values(&[outcome]);
     }
 }
 

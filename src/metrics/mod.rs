@@ -8,6 +8,7 @@ mod backends;
 mod begin;
 mod buckets;
 mod config;
+mod kept;
 mod learned;
 mod ledger;
 mod maker;
@@ -25,6 +26,7 @@ use maker::Maker;
 pub use agents::Agents;
 pub use backends::Backends;
 pub use config::Config;
+pub use kept::Kept;
 pub use learned::Learned;
 pub use ledger::LedgerSeries;
 pub use money::Money;
@@ -43,6 +45,8 @@ pub struct Metrics {
     registry: Registry,
     /// How requests go.
     pub requests: Requests,
+    /// What is kept of answers.
+    pub kept: Kept,
     /// What budgets are given and used.
     pub thinking: Thinking,
     /// What is reserved, spent and left.
@@ -78,7 +82,7 @@ impl Metrics {
     pub fn new() -> Result<Metrics, MetricsError> {
         let registry = Registry::new();
         let make = Maker(&registry);
-        let requests = Requests::new(&make)?;
+        let (requests, kept) = (Requests::new(&make)?, Kept::new(&make)?);
         let (thinking, money) = (Thinking::new(&make)?, Money::new(&make)?);
         let (backends, ledger) = (Backends::new(&make)?, LedgerSeries::new(&make)?);
         let (learning, votes, rollout) = (Learned::new(&make)?, Votes::new(&make)?, Rollout::new(&make)?);
@@ -86,6 +90,7 @@ impl Metrics {
         let config = Config::new(&make)?;
         Ok(Metrics {
             requests,
+            kept,
             thinking,
             money,
             backends,

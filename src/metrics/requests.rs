@@ -18,9 +18,6 @@ pub struct Requests {
     pub refusals: IntCounterVec,
     pub fallbacks: IntCounterVec,
     pub rescues: IntCounterVec,
-    pub idempotency: IntCounterVec,
-    pub stored: IntCounterVec,
-    pub joined: IntCounterVec,
     pub success_predicted: HistogramVec,
     pub connections: IntGauge,
 }
@@ -68,21 +65,6 @@ impl Requests {
                 "rescues_total",
                 "Empty answers tried again, with the least thinking or without tools",
                 model,
-            )?,
-            idempotency: make.counts(
-                "idempotency_total",
-                "Requests with an idempotency key, by what there was under it",
-                &["outcome"],
-            )?,
-            stored: make.counts(
-                "responses_stored_total",
-                "Responses that were to be kept, by what became of them",
-                &["outcome"],
-            )?,
-            joined: make.counts(
-                "conversations_lengthened_total",
-                "Answers that were to be added to their conversations, by what became of them",
-                &["outcome"],
             )?,
             success_predicted: make.spreads(
                 "success_predicted",

@@ -70,7 +70,7 @@ fn refused(answer: &Answer, status: u16, code: &str) {
 }
 
 fn outcomes(world: &World, outcome: &str) -> u64 {
-    world.metrics.requests.idempotency.with_label_values(&[outcome]).get()
+    world.metrics.kept.idempotency.with_label_values(&[outcome]).get()
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ impl From<Refusal> for Problem {
             Refusal::TooManyTools { .. } => Problem::invalid(None, message).about("budget.tool_calls"),
             Refusal::Stopping => Problem::overloaded(message, Duration::from_secs(1)),
             Refusal::Failed(failure) => failure.into(),
-            Refusal::Incapable { failure, member } => Problem::from(failure).about(member),
+            Refusal::Incapable { failure, member } => Problem::from(*failure).about(member),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) enum Before {
     /// A response and those before it.
     Responses(Chain),
     /// A conversation, which no other request goes on from meanwhile.
-    Conversation(Joined),
+    Conversation(Box<Joined>),
 }
 
 /// A conversation that a request has a claim on.
@@ -40,7 +40,7 @@ impl Before {
     pub(super) async fn find(service: &Service, tenant: &Tenant, asked: &Asked) -> Result<Before, Problem> {
         Ok(match (asked.previous, asked.conversation) {
             (Some(previous), _) => Before::Responses(continued(service, tenant, previous).await?),
-            (None, Some(id)) => Before::Conversation(joined(service, tenant, id).await?),
+            (None, Some(id)) => Before::Conversation(Box::new(joined(service, tenant, id).await?)),
             (None, None) => Before::Nothing,
         })
     }

@@ -44,7 +44,7 @@ impl Keeping {
         }
         let Some(keeper) = &self.keeper else { return };
         let kept = keeper.keep(self.record(receipt, now, told, items)).await;
-        self.metrics.requests.stored.with_label_values(&[kept.word()]).inc();
+        self.metrics.kept.stored.with_label_values(&[kept.word()]).inc();
         if kept != Kept::Kept {
             told["store"] = false.into();
         }
@@ -55,7 +55,7 @@ impl Keeping {
         let said = joins.input.iter().cloned().chain(conversations::said(items)).collect();
         let change = joins.claim.lengthen(said, receipt.episode.as_ref().map(|run| run.id.clone())).await;
         let outcome = change.map_or("failed", Change::word);
-        self.metrics.requests.joined.with_label_values(&[outcome]).inc();
+        self.metrics.kept.joined.with_label_values(&[outcome]).inc();
         if change != Some(Change::Done) {
             let conversation = joins.claim.conversation();
             tracing::warn!(request = %receipt.id, %conversation, outcome, "an answer is missing in its conversation");

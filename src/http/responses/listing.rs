@@ -64,12 +64,12 @@ impl Wanted {
     pub(super) fn page(&self, mut items: Vec<Value>) -> Value {
         let has_more = items.len() > self.limit;
         items.truncate(self.limit);
-        list(items, has_more)
+        list(&items, has_more)
     }
 }
 
 /// A page as an object.
-pub(super) fn list(items: Vec<Value>, has_more: bool) -> Value {
+pub(super) fn list(items: &[Value], has_more: bool) -> Value {
     let id = |item: Option<&Value>| item.map(|item| item["id"].clone());
     json!({
         "object": "list", "first_id": id(items.first()), "last_id": id(items.last()), "has_more": has_more,

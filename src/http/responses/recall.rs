@@ -11,7 +11,7 @@ use crate::http::error::Problem;
 use crate::http::router::Service;
 use crate::tenant::Tenant;
 
-use super::before::{Before, Joined};
+use super::before::Before;
 use super::conversations::{full, put_in};
 use super::items::Conversation;
 use super::parse::Asked;
@@ -47,9 +47,10 @@ pub(super) async fn conversation(
 ) -> Result<Recalled, Problem> {
     let before = Before::find(service, tenant, asked).await?;
     let joined = join(service, tenant, asked, room, &before).await;
-    let Before::Conversation(Joined { claim, .. }) = before else {
+    let Before::Conversation(conversation) = before else {
         return joined.map(|(held, _)| Recalled { held, joins: None });
     };
+    let claim = conversation.claim;
     match joined {
         Ok((held, input)) => {
             let joins = Joins { claim: Arc::new(claim), input };

@@ -85,7 +85,7 @@ async fn what_is_too_large_to_keep_or_the_store_does_not_take_is_answered_and_sa
             .await;
     let large = world.post("/v1/responses", "sk-acme", &ask("x".repeat(2000), json!({}))).await.good();
     assert_eq!((&large["store"], &large["status"]), (&json!(false), &json!("completed")));
-    assert_eq!(world.metrics.requests.stored.with_label_values(&["too_large"]).get(), 1);
+    assert_eq!(world.metrics.kept.stored.with_label_values(&["too_large"]).get(), 1);
     let slow = stored::Settings { patience: Duration::from_millis(20), ..stored::Settings::default() };
     let world = World::keeping(models(), vec![tenant("acme", RICH)], Arc::new(Broken), slow).await;
     let whole = world.post("/v1/responses", "sk-acme", &ask("hi", json!({}))).await.good();
@@ -97,7 +97,7 @@ async fn what_is_too_large_to_keep_or_the_store_does_not_take_is_answered_and_sa
         events(&world.post("/v1/responses", "sk-acme", &ask("hi", json!({ "stream": true }))).await);
     let (name, end) = streamed.last().unwrap();
     assert_eq!((name.as_str(), &end["response"]["store"]), ("response.completed", &json!(false)));
-    assert_eq!(world.metrics.requests.stored.with_label_values(&["failed"]).get(), 2);
+    assert_eq!(world.metrics.kept.stored.with_label_values(&["failed"]).get(), 2);
     let unknown = world
         .post("/v1/responses", "sk-acme", &ask("hi", json!({ "previous_response_id": whole["id"] })))
         .await;

@@ -68,7 +68,7 @@ pub(in crate::http) async fn append(
     };
     let change = service.conversations.lengthen(&lengthening).await;
     made(change.map_err(|error| forgetful(&error))?, unknown)?;
-    Ok(listing::shown(&listing::list(told, false)))
+    Ok(listing::shown(&listing::list(&told, false)))
 }
 
 /// One item.
