@@ -81,8 +81,7 @@ pub(super) fn of_run(
     extra: &serde_json::Map<String, Value>,
 ) -> Result<(Option<EpisodeId>, EpisodeLimits), Problem> {
     let other = |name: &str, known: &str| {
-        let why = format!("is not known here; of budgets only {known} is");
-        Problem::invalid(Some(name), why).code("unknown_parameter")
+        Problem::invalid(Some(name), format!("is not known here; of budgets only {known} is"))
     };
     let is_other = |name: &str| name.starts_with(HEADERS) && name != "x-budget-episode";
     if let Some(name) = headers.keys().map(HeaderName::as_str).find(|name| is_other(name)) {
@@ -92,7 +91,7 @@ pub(super) fn of_run(
     let mut dialects = Dialects::of_texts(&efforts);
     if let Some(budget) = fields.fields("budget")? {
         if let Some(name) = budget.names().iter().find(|name| *name != "episode") {
-            return Err(other(&budget.name(name), "budget.episode"));
+            return Err(other(&budget.name(name), "budget.episode").code("unknown_parameter"));
         }
         dialects.extension(budget, &IN_BODY)?;
     }
