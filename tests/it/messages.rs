@@ -58,14 +58,8 @@ async fn anthropics_own_sdk_works_unchanged_on_the_embedded_model() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_run_with_a_tool_keeps_its_signed_thoughts_from_anthropic_to_anthropics_sdk() {
-    let run = || {
-        let call = Turn::calls(20, &[("search", json!({ "q": "a pet" }))]);
-        [Turn::answers(1500, "it is 51"), call, Turn::answers(3, "a cat")]
-    };
-    let turns = run().into_iter().chain(run()).chain(run().into_iter().skip(1)).collect();
-    let emulator = Emulator::start(Provider::default(), turns);
+/// A world with one model, `m`, whose thoughts a provider signs.
+pub(crate) async fn signing(emulator: &Emulator) -> World {
     let client = remote::Settings {
         base_url: emulator.base.clone(),
         api_key: Some(Secret::new(KEY)),
@@ -81,8 +75,18 @@ async fn a_run_with_a_tool_keeps_its_signed_thoughts_from_anthropic_to_anthropic
         ..model("m", Class::Native)
     };
     let target = Arc::new(Anthropic::new(&Connections::default(), settings).unwrap());
-    let world =
-        World::fleets(vec![Served::by(served, vec![target])], vec![tenant("acme", 1_000_000_000)]).await;
+    World::fleets(vec![Served::by(served, vec![target])], vec![tenant("acme", 1_000_000_000)]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_with_a_tool_keeps_its_signed_thoughts_from_anthropic_to_anthropics_sdk() {
+    let run = || {
+        let call = Turn::calls(20, &[("search", json!({ "q": "a pet" }))]);
+        [Turn::answers(1500, "it is 51"), call, Turn::answers(3, "a cat")]
+    };
+    let turns = run().into_iter().chain(run()).chain(run().into_iter().skip(1)).collect();
+    let emulator = Emulator::start(Provider::default(), turns);
+    let world = signing(&emulator).await;
     let facts = facts("tests/python/messages_run.py", &[&world.base, "sk-acme", "m"]);
     assert_eq!(facts["whole"], facts["streamed"]);
     let whole = &facts["whole"];

@@ -8,17 +8,15 @@ mod sdks;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stint::backend::remote::anthropic::{Anthropic, Settings};
-use stint::backend::remote::{self, Connections, Secret};
 use stint::backend::scripted::{Play, Record, Scripted};
 use stint::backend::{Call, Failure, Fault};
 use stint::catalog::{Capability, Class, Model};
 use stint::chat::{Role, ToolCallDelta};
-use stint::units::Tokens;
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
-use crate::harness::emulators::{Emulator, KEY, Turn};
-use crate::harness::{Answer, Served, World, model, tenant};
+use crate::harness::emulators::{Emulator, Turn};
+use crate::harness::{Answer, World, model, tenant};
+use crate::messages::signing;
 
 /// Plenty for any of these tests.
 const RICH: u64 = 1_000_000_000;
@@ -134,22 +132,7 @@ async fn signed_thoughts_go_back_to_their_provider_byte_for_byte_whoever_keeps_t
     let call = || Turn::calls(20, &[("search", json!({ "q": "a pet" }))]);
     let run = || [call(), Turn::answers(3, "a cat")];
     let emulator = Emulator::start(Provider::default(), run().into_iter().chain(run()).collect());
-    let client = remote::Settings {
-        base_url: emulator.base.clone(),
-        api_key: Some(Secret::new(KEY)),
-        ..remote::Settings::default()
-    };
-    let settings =
-        Settings { client, model: "claude-budget".into(), name: "m".into(), ..Settings::default() };
-    let served = Model {
-        thinking_min: Tokens(1024),
-        thinking_max: Tokens(8_000),
-        context: Tokens(100_000),
-        capabilities: vec![Capability::Tools],
-        ..model("m", Class::Native)
-    };
-    let target = Arc::new(Anthropic::new(&Connections::default(), settings).unwrap());
-    let world = World::fleets(vec![Served::by(served, vec![target])], vec![tenant("acme", RICH)]).await;
+    let world = signing(&emulator).await;
     let tools = json!([{ "type": "function", "name": "search", "parameters": { "type": "object" } }]);
     let more = json!({ "tools": tools, "max_output_tokens": 2000, "budget": { "thinking_tokens": 1100 } });
     let asked = |input: Value, key: &str, value: Value| {

@@ -181,28 +181,43 @@ impl ConversationKeeper {
     async fn hold(self, account: AccountId, id: ConversationId, now: Timestamp, told: oneshot::Sender<Told>) {
         let (claimant, over, held) = (RequestId::new(), Arc::default(), CancellationToken::new());
         let claimed = self.store.claim(&account, id, claimant, self.since(now), now, now + CLAIM).await;
-        let is_refused = matches!(claimed, Ok(Claimed::Busy | Claimed::Unknown));
-        let claim = matches!(claimed, Ok(Claimed::Claimed(_))).then(|| Claim {
-            keeper: self.clone(),
-            account: account.clone(),
-            id,
-            claimant,
-            over: Arc::clone(&over),
-            _held: held.clone().drop_guard(),
-        });
-        // What did not work may have been done all the same.
-        let is_unknown = claimed.is_err();
-        // Where nobody waits any more, the claim is let go of here.
-        drop(told.send(claimed.map(|claimed| (claimed, claim))));
-        while !is_refused && !is_unknown && timeout(PROLONG, held.cancelled()).await.is_err() {
-            match self.store.prolong(&account, id, claimant, Timestamp::now() + CLAIM).await {
+        match claimed {
+            Ok(Claimed::Claimed(conversation)) => {
+                let claim = Claim {
+                    keeper: self.clone(),
+                    account: account.clone(),
+                    id,
+                    claimant,
+                    over: Arc::clone(&over),
+                    _held: held.clone().drop_guard(),
+                };
+                // Where nobody waits any more, it is let go of here.
+                drop(told.send(Ok((Claimed::Claimed(conversation), Some(claim)))));
+                self.prolong(&account, id, claimant, &held).await;
+            }
+            Ok(refused) => return drop(told.send(Ok((refused, None)))),
+            // What did not work may have been done all the same.
+            Err(error) => drop(told.send(Err(error))),
+        }
+        if !over.load(Ordering::Acquire) {
+            self.release(&account, id, claimant).await;
+        }
+    }
+
+    /// Until it is let go of, or lost.
+    async fn prolong(
+        &self,
+        account: &AccountId,
+        id: ConversationId,
+        claimant: RequestId,
+        held: &CancellationToken,
+    ) {
+        while timeout(PROLONG, held.cancelled()).await.is_err() {
+            match self.store.prolong(account, id, claimant, Timestamp::now() + CLAIM).await {
                 Ok(true) => {}
-                Ok(false) => break,
+                Ok(false) => return,
                 Err(error) => report(&error),
             }
-        }
-        if !is_refused && !over.load(Ordering::Acquire) {
-            self.release(&account, id, claimant).await;
         }
     }
 

@@ -50,7 +50,9 @@ impl Before {
         match self {
             Before::Nothing => 0,
             Before::Responses(chain) => chain.size(),
-            Before::Conversation(joined) => joined.items.iter().map(StoredItem::size).sum(),
+            Before::Conversation(joined) => {
+                joined.conversation.size() + joined.items.iter().map(StoredItem::size).sum::<usize>()
+            }
         }
     }
 

@@ -4,40 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stint::backend::Call;
-use stint::backend::remote::anthropic::{Anthropic, Settings};
-use stint::backend::remote::{self, Connections, Secret};
 use stint::backend::scripted::{Play, Scripted};
 use stint::catalog::{Capability, Class, Model};
 use stint::chat::{Role, ToolCallDelta};
-use stint::units::Tokens;
 
 use crate::harness::emulators::anthropic::Anthropic as Provider;
-use crate::harness::emulators::{Emulator, KEY, Turn};
-use crate::harness::{Answer, Served, World, model, tenant};
+use crate::harness::emulators::{Emulator, Turn};
+use crate::harness::{Answer, World, model, tenant};
 
-use super::events;
+use super::{events, signing};
 
 const RICH: u64 = 1_000_000_000;
-
-/// A world with one model, `m`, whose thoughts a provider signs.
-async fn signing(emulator: &Emulator) -> World {
-    let client = remote::Settings {
-        base_url: emulator.base.clone(),
-        api_key: Some(Secret::new(KEY)),
-        ..remote::Settings::default()
-    };
-    let settings =
-        Settings { client, model: "claude-budget".into(), name: "m".into(), ..Settings::default() };
-    let served = Model {
-        thinking_min: Tokens(1024),
-        thinking_max: Tokens(8_000),
-        context: Tokens(100_000),
-        capabilities: vec![Capability::Tools],
-        ..model("m", Class::Native)
-    };
-    let target = Arc::new(Anthropic::new(&Connections::default(), settings).unwrap());
-    World::fleets(vec![Served::by(served, vec![target])], vec![tenant("acme", RICH)]).await
-}
 
 /// The blocks of a streamed answer, put together.
 fn blocks(answer: &Answer) -> Value {

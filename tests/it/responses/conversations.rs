@@ -302,7 +302,7 @@ async fn whoever_asks_again_under_the_same_key_is_given_the_answer_that_was_adde
 
 #[tokio::test]
 async fn what_is_referred_to_is_bounded_however_often_that_is() {
-    let kept = stored::Settings { history_max: 6_000, ..stored::Settings::default() };
+    let kept = stored::Settings { history_max: 10_000, ..stored::Settings::default() };
     let models = vec![(able("m"), Arc::new(Scripted::each(plays)))];
     let responses = Arc::new(MemoryResponses::default());
     let world = World::keeping(models, vec![tenant("acme", RICH)], responses, kept).await;
