@@ -4,7 +4,7 @@ use crate::backend::local::Measure;
 use crate::catalog::Model;
 use crate::units::Tokens;
 
-/// A default answer takes no more of the context than one part in so many: prompt and thought want the rest.
+/// A thought leaves its answer one part in so many of the context.
 const ANSWER_PART: u64 = 4;
 
 /// Lowers what a model may take to what it was measured to have. A context that was `stated` beyond that is warned of.
@@ -21,9 +21,10 @@ pub(super) fn fit(model: &mut Model, stated: Option<Tokens>, measure: Measure) {
     lower(&mut model.context, measure.context);
     lower(&mut model.hand_off.overhead, measure.overhead);
     model.hand_off.unthought = measure.unthought.min(model.hand_off.overhead);
-    lower(&mut model.solution_default, Tokens((model.context.0 / ANSWER_PART).max(1)));
     // One token of prompt at least comes before all that.
-    let beside = Tokens(1) + model.hand_off.overhead + model.solution_default;
+    let answer = Tokens((model.context.0 / ANSWER_PART).max(1));
+    let answer = model.solution_max.map_or(answer, |most| most.min(answer));
+    let beside = Tokens(1) + model.hand_off.overhead + answer;
     lower(&mut model.thinking_max, model.context.saturating_sub(beside));
     let most = model.thinking_max;
     lower(&mut model.thinking_min, most);
@@ -50,7 +51,7 @@ mod tests {
         let known = Model {
             context: Tokens(context),
             thinking_max: Tokens(thinking),
-            solution_default: Tokens(answer),
+            solution_max: Some(Tokens(answer)),
             ..embedded()
         };
         let mut model = known;
@@ -60,7 +61,7 @@ mod tests {
         let found = [
             model.context,
             model.thinking_max,
-            model.solution_default,
+            model.solution_max.unwrap(),
             hand_off.overhead,
             hand_off.unthought,
         ];
@@ -69,8 +70,8 @@ mod tests {
 
     #[test]
     fn a_model_is_said_to_have_what_its_engine_has() {
-        check(32_768, (8192, 1024), 512, [512, 512 - 1 - 5 - 128, 128, 5, 1]);
-        check(512, (256, 64), 160, [160, 160 - 1 - 5 - 40, 40, 5, 1]);
+        check(32_768, (8192, 1024), 512, [512, 512 - 1 - 5 - 128, 1024, 5, 1]);
+        check(512, (256, 64), 160, [160, 160 - 1 - 5 - 40, 64, 5, 1]);
     }
 
     #[test]
@@ -81,6 +82,6 @@ mod tests {
 
     #[test]
     fn a_model_without_room_for_a_thought_does_not_think() {
-        check(512, (256, 64), 8, [8, 0, 2, 5, 1]);
+        check(512, (256, 64), 8, [8, 0, 64, 5, 1]);
     }
 }

@@ -76,6 +76,9 @@ pub struct Call {
     pub seed: u64,
     /// True where it may think unseen, where its upstream hides thoughts.
     pub hidden: bool,
+    /// True where somebody stated a limit on the answer. Elsewhere an upstream that needs no limit is sent none, whatever
+    /// the part says; limits on a thought alone are always sent.
+    pub tells_limit: bool,
 }
 
 impl Call {

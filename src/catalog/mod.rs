@@ -33,7 +33,7 @@ pub use model::{Catalog, EFFORT_WORDS, EffortLevel, HandOff, Model, Route, effor
 pub use odds::{Odds, Outlook};
 pub use offer::{Contender, Offer, Plan, WorstCase};
 pub use opinion::{Checker, Probe, Verifier};
-pub use outcome::{Ended, SolutionEnded, Spent};
+pub use outcome::{Ended, LimitedBy, SolutionEnded, Spent};
 pub use prior::{Blend, Curve, Gram, Loadings, Prior, SURFACE, TRAITS};
 pub use rollout::{Enforce, Share};
 pub use tariff::{Billed, Prices, Rates, Tariff};

@@ -54,8 +54,14 @@ pub struct Model {
     pub thinks_always: bool,
     /// The most that it can think; 0 for a model that does not think.
     pub thinking_max: Tokens,
-    /// The solution budget where the caller states none.
-    pub solution_default: Tokens,
+    /// How long its thoughts usually are where nothing holds them: their median over everyday requests, where that is
+    /// known.
+    pub thinking_usual: Option<Tokens>,
+    /// The most that an answer may take, where the operator limits it.
+    pub solution_max: Option<Tokens>,
+    /// The most that its provider lets it write in one call, thought and answer together, where that is less than its
+    /// context.
+    pub output_max: Option<Tokens>,
     /// What closes a cut thought; for `effort`, only its overhead counts.
     pub hand_off: HandOff,
     /// What it can be asked for.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
 
-use super::Class;
+use super::{Class, LimitedBy};
 
 /// The most that an offer can take, for all choices together: what is reserved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,8 +42,14 @@ pub struct Offer {
     pub resume: Option<Class>,
     /// The thinking budget of each choice.
     pub thinking: Tokens,
-    /// The solution budget of each choice.
+    /// The most that each choice's answer may take.
     pub solution: Tokens,
+    /// Who says so.
+    pub solution_by: LimitedBy,
+    /// How much of it is set aside at first; the rest is extended while it streams.
+    pub opening: Tokens,
+    /// Whether the upstream is told a limit, where it needs none: only where somebody stated one.
+    pub tells_limit: bool,
     /// What is set aside beside them, for tags, hand-off and end of text.
     pub overhead: Tokens,
     /// True where a second try is reserved, for an answer that a hidden thought left no room for.

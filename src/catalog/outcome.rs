@@ -30,8 +30,85 @@ pub enum SolutionEnded {
     None,
     /// The model was done.
     Stop,
-    /// The solution budget ran out.
-    Length,
+    /// The model was done, and wants tools to be called.
+    ToolCalls,
+    /// A limit that the caller stated.
+    #[serde(alias = "length")]
+    Caller,
+    /// A limit that the operator stated.
+    Operator,
+    /// The model's own limit: its context, or the most that its provider lets it write.
+    Model,
+    /// No money, or no tokens of an account's limit, were left for more.
+    Money,
+    /// The ledger did not answer, so that nothing more could be set aside.
+    Ledger,
+    /// The deadline.
+    Deadline,
+    /// The upstream: it withheld the rest, or wrote beyond its limit and was hung up on.
+    Upstream,
+}
+
+impl SolutionEnded {
+    /// Every way.
+    pub const ALL: [SolutionEnded; 10] = [
+        SolutionEnded::None,
+        SolutionEnded::Stop,
+        SolutionEnded::ToolCalls,
+        SolutionEnded::Caller,
+        SolutionEnded::Operator,
+        SolutionEnded::Model,
+        SolutionEnded::Money,
+        SolutionEnded::Ledger,
+        SolutionEnded::Deadline,
+        SolutionEnded::Upstream,
+    ];
+
+    /// The word for it on the wire and in metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            SolutionEnded::None => "none",
+            SolutionEnded::Stop => "stop",
+            SolutionEnded::ToolCalls => "tool_calls",
+            SolutionEnded::Caller => "caller",
+            SolutionEnded::Operator => "operator",
+            SolutionEnded::Model => "model",
+            SolutionEnded::Money => "money",
+            SolutionEnded::Ledger => "ledger",
+            SolutionEnded::Deadline => "deadline",
+            SolutionEnded::Upstream => "upstream",
+        }
+    }
+
+    /// True where the model would have gone on.
+    pub fn is_cut(self) -> bool {
+        !matches!(self, SolutionEnded::None | SolutionEnded::Stop | SolutionEnded::ToolCalls)
+    }
+}
+
+/// Who limits an answer. Nobody does so by an estimate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LimitedBy {
+    /// The caller, who stated a limit.
+    Caller,
+    /// The operator, who set one.
+    Operator,
+    /// The model: its context, or the most that its provider lets it write.
+    #[default]
+    Model,
+    /// What is left under a limit on money or tokens.
+    Money,
+}
+
+impl From<LimitedBy> for SolutionEnded {
+    fn from(by: LimitedBy) -> SolutionEnded {
+        match by {
+            LimitedBy::Caller => SolutionEnded::Caller,
+            LimitedBy::Operator => SolutionEnded::Operator,
+            LimitedBy::Model => SolutionEnded::Model,
+            LimitedBy::Money => SolutionEnded::Money,
+        }
+    }
 }
 
 /// What one choice really took, to the token.

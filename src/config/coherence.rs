@@ -64,12 +64,11 @@ fn uses(section: &Section<'_>, Declared { kind, model, .. }: &Declared) {
 
 /// Its tokens must leave room for one another.
 fn room(section: &Section<'_>, model: &Model) {
-    let needed = model.thinking_max.max(Tokens(1)) + model.hand_off.overhead + model.solution_default;
+    let needed = model.thinking_max.max(Tokens(1)) + model.hand_off.overhead + Tokens(1);
     if needed >= model.context {
         let what = format!("{} tokens leave no room for a prompt", model.context);
-        let remedy = format!(
-            "thought, hand-off and answer take {needed}: raise it, or lower thinking_max or solution_default"
-        );
+        let remedy =
+            format!("thought, hand-off and a token of answer take {needed}: raise it, or lower thinking_max");
         section.wrong("context", Wrong::new(what, remedy));
     }
     if model.thinking_min > model.thinking_max && model.thinking_max > Tokens::ZERO {

@@ -27,7 +27,9 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         thinking_min: Tokens::ZERO,
         thinks_always: false,
         thinking_max: Tokens(256),
-        solution_default: Tokens(64),
+        thinking_usual: None,
+        solution_max: Some(Tokens(64)),
+        output_max: None,
         // The hand-off, the start tag, and the end of the text.
         hand_off: HandOff { text: HAND_OFF.to_owned(), overhead: Tokens(5), unthought: Tokens(1) },
         services: vec![Service::Chat, Service::Completions],

@@ -115,7 +115,9 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         thinking_min: if base.kind == Kind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
         thinks_always: false,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
-        solution_default: Tokens(1024),
+        thinking_usual: None,
+        solution_max: None,
+        output_max: None,
         hand_off: provider::hand_off(&source).unwrap_or_else(|| {
             hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN))
         }),
@@ -246,7 +248,14 @@ fn of_the_model(section: &Section<'_>, Declared { kind, model, .. }: &mut Declar
     model.context = count(section, "context", 16, model.context);
     model.thinking_min = count(section, "thinking_min", 0, model.thinking_min);
     model.thinking_max = count(section, "thinking_max", 0, model.thinking_max);
-    model.solution_default = count(section, "solution_default", 1, model.solution_default);
+    let limits = [
+        ("thinking_usual", &mut model.thinking_usual),
+        ("solution_max", &mut model.solution_max),
+        ("output_max", &mut model.output_max),
+    ];
+    for (key, limit) in limits {
+        *limit = section.within(key, Tokens(1)..=TOKENS_MAX).or(*limit);
+    }
     if section.has("serves") {
         model.services = section.words("serves", &SERVICES);
     }

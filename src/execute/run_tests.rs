@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::scripted::{Play, Scripted};
-use crate::catalog::{Class, Ended};
+use crate::catalog::{Class, Ended, LimitedBy};
 use crate::chat::{Message, Role};
 use crate::units::Tokens;
 
@@ -17,6 +17,8 @@ fn terms(class: Class) -> Terms {
         resume: (class != Class::Effort).then_some(class),
         thinking: Tokens(2000),
         solution: Tokens(100),
+        solution_by: LimitedBy::Caller,
+        tells_limit: true,
         overhead: Tokens(5),
         effort: None,
         rescue: false,

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::*;
 use crate::backend::scripted::{Gate, Play, Scripted, State};
 use crate::backend::{Failure, Fault};
-use crate::catalog::{self, Checker, Class};
+use crate::catalog::{self, Checker, Class, LimitedBy};
 use crate::chat::{Form, Message, Request, Role};
 use crate::execute::Terms;
 use crate::units::Tokens;
@@ -15,6 +15,8 @@ const TERMS: fn() -> Terms = || Terms {
     resume: Some(Class::Inline),
     thinking: Tokens(8),
     solution: Tokens(8),
+    solution_by: LimitedBy::Caller,
+    tells_limit: true,
     overhead: Tokens(5),
     effort: None,
     rescue: false,

@@ -237,6 +237,8 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         resume: offer.resume,
         thinking: offer.thinking,
         solution: offer.solution,
+        solution_by: offer.solution_by,
+        tells_limit: offer.tells_limit,
         overhead: offer.overhead,
         effort: offer.effort.clone(),
         rescue: offer.rescue,

@@ -91,7 +91,7 @@ fn phases(outcome: &Outcome, choice: &ChoiceOutcome) -> Value {
         "thinking":
             { "budget": outcome.thinking, "used": choice.thinking, "ended": choice.thinking_ended },
         "solution":
-            { "budget": outcome.solution, "used": choice.solution, "ended": choice.solution_ended },
+            { "budget": outcome.solution, "used": choice.solution, "ended": choice.solution_ended.word() },
         "overhead_tokens": choice.overhead,
         "other_tokens": choice.other,
         "rescued": choice.rescued,

@@ -6,7 +6,7 @@
 //! now: the step of the expectation-maximisation for right-censored data, taken once for each outcome (Cappé and
 //! Moulines, *On-line expectation–maximization algorithm for latent data models*, 2009).
 
-use crate::catalog::{Ended, LogNormal, ModelDemand, SolutionEnded};
+use crate::catalog::{Ended, LogNormal, ModelDemand};
 use crate::units::Tokens;
 
 use super::Lesson;
@@ -97,8 +97,8 @@ pub(super) fn add(sums: &mut [f64], lesson: &Lesson, believed: &ModelDemand) {
     if lesson.solution > Tokens::ZERO {
         let usual = lesson.predicted.solution.as_f64().max(1.0);
         let least = match lesson.solution_ended {
-            SolutionEnded::Length => believed.solution.as_f64(),
-            SolutionEnded::Stop | SolutionEnded::None => 0.0,
+            ended if ended.is_cut() => believed.solution.as_f64(),
+            _ => 0.0,
         };
         let ratio = (lesson.solution.as_f64().max(least) / usual).min(RATIO_MAX);
         *answers += 1.0;

@@ -45,7 +45,8 @@ impl<'a> Bounds<'a> {
         let room = in_context.min(in_total);
         let in_context = in_context.saturating_sub(closing);
         let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written(Tokens(1)));
-        let wanted = budget.solution.unwrap_or(terms.model.solution_default.max(Tokens(1)));
+        let most = terms.model.solution_max.unwrap_or(Tokens::MAX);
+        let wanted = budget.solution.map_or(most, |stated| stated.min(most));
         if wanted == Tokens::ZERO {
             let member = members.solution;
             return Err(Refusal::BudgetTooSmall { needed: Tokens(1), stated: wanted, member });

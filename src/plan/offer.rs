@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Class, Contender, Offer};
+use crate::catalog::{Class, Contender, LimitedBy, Offer};
 use crate::units::{Money, Tokens};
 
 use super::Ask;
@@ -24,6 +24,9 @@ pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Rea
         resume: terms.resume(candidate.thinking),
         thinking: candidate.thinking,
         solution: candidate.solution,
+        solution_by: limited_by(ask),
+        opening: candidate.solution,
+        tells_limit: true,
         overhead: terms.overhead(candidate.thinking),
         rescue: terms.may_be_rescued(),
         effort: effort(ask, &board.servings[candidate.serving], candidate.thinking, reason),
@@ -35,6 +38,12 @@ pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Rea
         seconds: candidate.seconds,
         value: candidate.value(board::worth(ask)),
     }
+}
+
+/// Who limits the answer.
+fn limited_by(ask: &Ask) -> LimitedBy {
+    let is_stated = ask.budget.solution.is_some() || ask.budget.total.is_some();
+    if is_stated { LimitedBy::Caller } else { LimitedBy::Model }
 }
 
 /// A model's best candidate for the decision log.

@@ -31,12 +31,12 @@ impl Work {
     pub(super) fn of(offer: &Offer, request: &Request, truth: &ModelDemand, luck: &Luck) -> Work {
         let (thinking, ended) = thought(offer.thinking, luck.thinking);
         let (solution, solution_ended) = if luck.solution > offer.solution {
-            (offer.solution, SolutionEnded::Length)
+            (offer.solution, offer.solution_by.into())
         } else {
             (luck.solution, SolutionEnded::Stop)
         };
         let chance = match (solution_ended, ended) {
-            (SolutionEnded::Length, _) => Chance::new(0.0),
+            (ended, _) if ended.is_cut() => Chance::new(0.0),
             (_, Ended::None) => truth.blind,
             (_, Ended::Cut) => Chance::new(truth.cut(thinking.as_f64())),
             _ => truth.done,

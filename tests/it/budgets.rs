@@ -78,7 +78,7 @@ async fn a_solution_that_runs_out_says_length() {
         let (answer, counts) = spent(class, &more).await;
         assert_eq!(counts, [20, 1, 1], "{class:?}");
         assert_eq!(answer["choices"][0]["finish_reason"], "length");
-        assert_eq!(answer["budget"]["solution"]["ended"], "length");
+        assert_eq!(answer["budget"]["solution"]["ended"], "caller");
     }
 }
 

@@ -37,7 +37,7 @@ fn configuration(upstream: &Upstream) -> String {
     let hash = stint::tenant::hash_key("sk-test");
     format!(
         "[engine]\nembedded = false\n[gateway]\nmeter_every = '100ms'\n[[backend]]\nbase_url = '{}'\n\
-         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '4'\nsolution_default = 64\n\
+         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '4'\nsolution_max = 64\n\
          [[key]]\nname = 'test'\naccount = 'org/team'\nhash = '{hash}'\nlimits = [{{ money = '5', per = 'total' }}]\n\
          [[account]]\nname = 'org'\nlimits = [{{ money = '5', per = 'month' }}, {{ concurrency = 64 }}]\n",
         upstream.base

@@ -30,7 +30,7 @@ fn remote(server: &LlamaServer, more: &str) -> String {
         name = "remote-reasoner"
         price_input = "0.10"
         price_output = "0.40"
-        solution_default = 64
+        solution_max = 64
         {more}
         "#,
         server.base

@@ -22,7 +22,7 @@ fn folder(upstream: &Upstream) -> Folder {
     let hash = stint::tenant::hash_key("sk-test");
     Folder::new(&format!(
         "[engine]\nembedded = false\n[ledger]\nurl_env = \"DATABASE_URL\"\nlease = \"2s\"\n[[backend]]\nbase_url = '{}'\n\
-         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '4'\nsolution_default = 64\n\
+         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '4'\nsolution_max = 64\n\
          [[key]]\nname = 'test'\nhash = '{hash}'\nlimits = [{{ money = '5', per = 'month' }}]\n",
         upstream.base
     ))

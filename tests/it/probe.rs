@@ -46,7 +46,7 @@ fn a_local_model_is_probed_within_what_its_engine_has() {
 fn what_a_real_server_does_is_found_out_and_holds_from_then_on() {
     let server = LlamaServer::start(REASONER, &[]);
     let backend = format!("[[backend]]\nkind = \"llamacpp\"\nbase_url = \"{}\"\n", server.base);
-    let model = "[[backend.model]]\nname = \"remote\"\ncontext = 512\nthinking_max = 256\nsolution_default = 64\n\
+    let model = "[[backend.model]]\nname = \"remote\"\ncontext = 512\nthinking_max = 256\nsolution_max = 64\n\
                  hand_off = \"\\n</think>\\n\\n\"\nprice_input = \"0.1\"\nprice_output = \"0.4\"\n";
     let folder = Folder::new(&format!("[catalog]\nlearned = \"learned.toml\"\n{backend}{model}"));
     let dry = printed(folder.stint("probe").args(["remote", "--dry-run"]), "");

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::backend::{Backend, Failure};
-use crate::catalog::{Class, Model, Spent};
+use crate::catalog::{Class, LimitedBy, Model, Spent};
 use crate::chat::{Event, Finish, Form, Keep, Message, Request, Role};
 use crate::execute::{Halt, Indexed, Job, Progress, Terms, run};
 use crate::units::Tokens;
@@ -57,6 +57,8 @@ pub(super) async fn ask(
         resume: attempt.class.is_resumed().then_some(attempt.class),
         thinking: attempt.thinking,
         solution: attempt.solution,
+        solution_by: LimitedBy::Caller,
+        tells_limit: true,
         overhead: model.hand_off.overhead,
         effort: attempt.effort.clone(),
         rescue: false,

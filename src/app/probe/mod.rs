@@ -225,7 +225,7 @@ impl Probe {
     }
 
     fn solution(&self) -> Tokens {
-        self.model.solution_default.min(SOLUTION)
+        self.model.solution_max.unwrap_or(SOLUTION).min(SOLUTION)
     }
 
     /// Room for its thoughts, where nobody knew that it has any.

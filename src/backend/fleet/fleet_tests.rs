@@ -52,7 +52,14 @@ async fn call(seat: &Seat) -> bool {
     let part = Part::Total { effort: None, tokens: Tokens(9) };
     let backend = seat.backend();
     let Ok(mut generation) = backend
-        .generate(Call { request: request(), class: Class::Effort, part, seed: 1, hidden: false })
+        .generate(Call {
+            request: request(),
+            class: Class::Effort,
+            part,
+            seed: 1,
+            hidden: false,
+            tells_limit: true,
+        })
         .await
     else {
         return false;

@@ -129,7 +129,7 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         Part::Thought { .. } | Part::Solution { .. } => Class::Continue,
         Part::Total { .. } => Class::Effort,
     };
-    Call { request: Arc::new(request), class, part, seed, hidden: false }
+    Call { request: Arc::new(request), class, part, seed, hidden: false, tells_limit: true }
 }
 
 /// The part that a fixture describes, under `part`.

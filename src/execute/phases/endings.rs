@@ -19,7 +19,7 @@ impl Phases {
     /// Time is up altogether: what is there is the answer.
     pub fn expire(&mut self) -> Step {
         let rest = self.answer.rest();
-        self.over(rest, Close::BrokenOff, (SolutionEnded::Length, Finish::Length))
+        self.over(rest, Close::BrokenOff, (SolutionEnded::Deadline, Finish::Length))
     }
 
     pub(super) fn end(&mut self, ending: Ending) -> Step {
@@ -67,10 +67,12 @@ impl Phases {
             self.close(if ending == Ending::Limit { Ended::Cut } else { Ended::Stopped });
         }
         match ending {
-            Ending::Limit => self.finish(SolutionEnded::Length, Finish::Length),
-            Ending::Filtered => self.finish(SolutionEnded::Stop, Finish::ContentFilter),
+            Ending::Limit => self.finish(self.terms.solution_by.into(), Finish::Length),
+            Ending::Filtered => self.finish(SolutionEnded::Upstream, Finish::ContentFilter),
             Ending::Stop { .. } if !self.tool_calls => self.finish(SolutionEnded::Stop, Finish::Stop),
-            Ending::Stop { .. } | Ending::ToolCalls => self.finish(SolutionEnded::Stop, Finish::ToolCalls),
+            Ending::Stop { .. } | Ending::ToolCalls => {
+                self.finish(SolutionEnded::ToolCalls, Finish::ToolCalls)
+            }
         }
     }
 

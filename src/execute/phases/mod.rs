@@ -9,7 +9,7 @@ mod drain;
 mod endings;
 
 use crate::backend::{Edge, Part, Piece, Thought, Usage};
-use crate::catalog::{Class, Ended, SolutionEnded, Spent};
+use crate::catalog::{Class, Ended, LimitedBy, Spent};
 use crate::chat::{Event, Finish, Form, Keep};
 use crate::units::Tokens;
 
@@ -26,8 +26,12 @@ pub struct Terms {
     pub resume: Option<Class>,
     /// The thinking budget t.
     pub thinking: Tokens,
-    /// The solution budget s.
+    /// The most that the answer may take.
     pub solution: Tokens,
+    /// Who says so.
+    pub solution_by: LimitedBy,
+    /// Whether an upstream that needs no limit is told one.
+    pub tells_limit: bool,
     /// What is set aside for tags, hand-off and end of text.
     pub overhead: Tokens,
     /// The effort word to send, for the class `effort`.
@@ -161,6 +165,11 @@ impl Phases {
         self.class
     }
 
+    /// True where an upstream that needs no limit is told one all the same.
+    pub fn tells_limit(&self) -> bool {
+        self.terms.tells_limit
+    }
+
     /// True where the part that was called for last may think unseen.
     pub fn is_hidden(&self) -> bool {
         self.account.is_hidden()
@@ -279,7 +288,7 @@ impl Phases {
         let held = self.class == Class::Effort || self.account.solution_now() + tokens <= self.terms.solution;
         if !held {
             self.account.discarded(text, tokens);
-            return self.finish(SolutionEnded::Length, Finish::Length);
+            return self.finish(self.terms.solution_by.into(), Finish::Length);
         }
         self.account.solve(text, tokens);
         self.look_at(text);

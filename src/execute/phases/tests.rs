@@ -9,6 +9,8 @@ fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
         resume: (class != Class::Effort).then_some(class),
         thinking: Tokens(thinking),
         solution: Tokens(solution),
+        solution_by: LimitedBy::Caller,
+        tells_limit: true,
         overhead: Tokens(5),
         effort: Some("low".into()),
         rescue: class == Class::Effort,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::catalog::{SolutionEnded, Source};
+use crate::catalog::Source;
 use crate::chat::Request;
 use crate::execute::{Heard, HeardCall, Progress};
 use crate::history::Story;
@@ -38,7 +38,7 @@ pub(in crate::gateway) fn of_ending(story: &Story, request: &Request) -> Option<
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     let is_ours = request.budget.solution.is_none() && request.budget.total.is_none();
     let weights = choices.map(|choice| match () {
-        () if choice.solution_ended == SolutionEnded::Length && is_ours => LENGTH,
+        () if choice.solution_ended.is_cut() && is_ours => LENGTH,
         () if choice.rescued => RESCUE,
         () if choice.leaks > 0 => LEAK,
         () => 0.0,

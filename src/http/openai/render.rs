@@ -165,7 +165,7 @@ fn phases(receipt: &Receipt, choice: &Settled) -> Map<String, Value> {
     let thinking =
         json!({ "budget": receipt.thinking, "used": spent.thinking, "ended": spent.thinking_ended });
     let solution =
-        json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended });
+        json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended.word() });
     let overhead = json!(spent.overhead);
     [("thinking", thinking), ("solution", solution), ("overhead_tokens", overhead)]
         .into_iter()

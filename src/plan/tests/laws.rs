@@ -17,13 +17,13 @@ prop_compose! {
         ],
         input in 0..20_000_000_000u64, output in 0..80_000_000_000u64, priced in prop::bool::weighted(0.9),
         context in 50..20_000u64, thinking_max in prop_oneof![Just(0u64), 1..10_000u64],
-        solution_default in 0..2_000u64, overhead in 0..20u64,
+        solution_max in 1..2_000u64, overhead in 0..20u64,
     ) -> Model {
         Model {
             tariff: priced.then(|| Tariff::plain(Prices { input: price(input), output: price(output) })),
             context: Tokens(context),
             thinking_max: Tokens(thinking_max),
-            solution_default: Tokens(solution_default),
+            solution_max: Some(Tokens(solution_max)),
             hand_off: HandOff { text: String::new(), overhead: Tokens(overhead), unthought: Tokens(overhead / 3) },
             ..model("", class)
         }

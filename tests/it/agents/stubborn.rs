@@ -167,7 +167,7 @@ async fn whoever_calls_on_without_tools_fails_with_a_code_of_its_own() {
 async fn where_the_run_has_no_money_left_for_it_nobody_is_asked_again() {
     let script = deaf();
     let served =
-        vec![Served::by(Model { solution_default: Tokens(40), ..caller("m") }, vec![script.clone()])];
+        vec![Served::by(Model { solution_max: Some(Tokens(40)), ..caller("m") }, vec![script.clone()])];
     let stored = Stored::alone(Arc::new(MemoryJournal::default()));
     let world = World::agents(served, vec![tenant("acme", 1_000_000_000)], vec![auto()], stored).await;
     let mut body = Agent::new("sk-acme", &json!({ "episode": { "id": "quoted", "cost_usd": "1" } })).body();

@@ -43,7 +43,9 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
         thinking_min: Tokens::ZERO,
         thinks_always: false,
         thinking_max: Tokens(1024),
-        solution_default: Tokens(64),
+        thinking_usual: None,
+        solution_max: Some(Tokens(64)),
+        output_max: None,
         hand_off: HandOff { text: "\n</think>\n\n".into(), overhead: Tokens(5), unthought: Tokens(5) },
         services: vec![catalog::Service::Chat, catalog::Service::Completions, catalog::Service::Embeddings],
         capabilities: match class {

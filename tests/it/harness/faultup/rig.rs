@@ -69,7 +69,7 @@ pub(crate) async fn over(address: &str, adjust: impl Fn(&mut Knobs)) -> World {
         api_key: Some(Secret::new(CANARY)),
         ..remote::Settings::default()
     };
-    let mut model = Model { solution_default: Tokens(20), ..model("m", Class::Effort) };
+    let mut model = Model { solution_max: Some(Tokens(20)), ..model("m", Class::Effort) };
     let (mut unused, mut dialect) = (defaults(), Dialect::default());
     adjust(&mut Knobs { upstream: &mut client, http: &mut unused, model: &mut model, dialect: &mut dialect });
     let (spoken, model_name) = (dialect.clone(), "m".to_owned());
