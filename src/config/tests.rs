@@ -503,7 +503,7 @@ fn models_that_cannot_work_are_refused() {
         format!("{}: {}", mistake.key.trim_start_matches("backend.model."), mistake.what)
     };
     assert_eq!(what("price_input = '1'"), "price_output: missing beside the other price");
-    assert_eq!(what("context = 64"), "context: 64 tokens leave no room for a prompt");
+    assert_eq!(what("context = 16"), "context: 16 tokens leave no room for a prompt");
     assert_eq!(what("[[backend.model]]\nname = 'm'"), "name: a second model \"m\"");
     assert_eq!(what("[[backend.model]]\nname = 'reasoner'"), "name: a second model \"reasoner\"");
     assert_eq!(what("capabilities = ['tool']"), "capabilities: \"tool\" is unknown");
