@@ -49,6 +49,8 @@ mod sdk;
 mod simulated;
 mod strangers;
 mod streams;
+#[path = "../street/mod.rs"]
+mod street;
 mod surface;
 mod surfaces;
 mod upstreams;

@@ -15,11 +15,11 @@ use stint::http::{self, Server};
 use stint::metrics::Metrics;
 use stint::tasks::Tasks;
 
-use super::raw;
 use super::rules::{self, Work};
+use super::{native, raw};
 
 /// How long a token takes: long enough for it to be noticed that a caller has left.
-pub(super) const PACE: Duration = Duration::from_millis(5);
+const PACE: Duration = Duration::from_millis(5);
 
 /// Which provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,11 +53,27 @@ pub(crate) struct Script {
     pub(crate) busy: bool,
     /// The effort words that it takes, and how much it thinks at each; where there are none, it takes all and minds none.
     pub(crate) efforts: &'static [(&'static str, u64)],
+    /// How many tokens one event carries. More than one come as fast as they are taken.
+    pub(crate) bulk: u64,
 }
 
 impl Script {
     pub(crate) fn new(thinks: u64, answers: u64) -> Script {
-        Script { thinks, answers, fails_after: None, holds: true, forgets: false, busy: false, efforts: &[] }
+        Script {
+            thinks,
+            answers,
+            fails_after: None,
+            holds: true,
+            forgets: false,
+            busy: false,
+            efforts: &[],
+            bulk: 1,
+        }
+    }
+
+    /// How long it takes for the next event.
+    pub(super) fn pace(&self) -> Duration {
+        if self.bulk > 1 { Duration::ZERO } else { PACE }
     }
 }
 
@@ -94,15 +110,33 @@ pub(crate) struct Emulator {
 }
 
 impl Emulator {
+    /// One that does the same whatever it is asked.
     pub(crate) fn start(kind: Kind, script: Script) -> Emulator {
+        Emulator::start_by(kind, move |_| script)
+    }
+
+    /// One whose script follows from what is asked.
+    pub(crate) fn start_by(
+        kind: Kind,
+        scripts: impl Fn(&Value) -> Script + Send + Sync + 'static,
+    ) -> Emulator {
         let (tasks, log) = (Tasks::default(), Arc::<Mutex<Vec<Record>>>::default());
         let refusals = Arc::<Mutex<Vec<Value>>>::default();
         let bound = http::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let address = format!("http://{}", bound.address());
         let (seen, refused) = (log.clone(), refusals.clone());
+        let scripts = Arc::new(scripts);
         let answer = move |uri: Uri, body: String| async move {
-            let body: Value = serde_json::from_str(&body).unwrap();
+            let body: Value = serde_json::from_str(&body).unwrap_or_default();
+            let script = scripts(&body);
             match uri.path() {
+                path if kind == Kind::LlamaCpp && native::is_path(path) => {
+                    return native::serve(script, path, &body, || {
+                        let record = record(path, &body);
+                        seen.lock().unwrap().push(record.clone());
+                        record
+                    });
+                }
                 "/tokenize" if kind == Kind::Vllm => {
                     let json = [(header::CONTENT_TYPE, "application/json")];
                     return (json, raw::tokenize(&body).to_string()).into_response();
@@ -111,7 +145,7 @@ impl Emulator {
                     let prompt = body["prompt"].as_array().unwrap().len() as u64;
                     let record = Record { prompt, ..record(uri.path(), &body) };
                     seen.lock().unwrap().push(record.clone());
-                    return raw::answer(script, raw::work(script, &body), record);
+                    return raw::answer(script, raw::asked(script, &body), record);
                 }
                 _ => {}
             }
@@ -170,18 +204,21 @@ fn answer(kind: Kind, script: Script, work: Work, record: Record) -> Response {
             if at > all {
                 return None;
             }
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(script.pace()).await;
             if script.fails_after == Some(at) {
                 return Some((events(&[rules::failure()]), all + 1));
             }
             if at == all {
                 return Some((last(kind, &work, &record), at + 1));
             }
-            record.generated.fetch_add(1, Ordering::SeqCst);
+            // No event reaches from the thought into the answer.
+            let phase = if at < work.thought { work.thought } else { all };
+            let tokens = script.bulk.min(phase - at);
+            record.generated.fetch_add(tokens, Ordering::SeqCst);
             if at < work.thought {
-                record.thought.fetch_add(1, Ordering::SeqCst);
+                record.thought.fetch_add(tokens, Ordering::SeqCst);
             }
-            Some((events(&[token(kind, &work, &record, at)]), at + 1))
+            Some((events(&[token(kind, &work, &record, (at, tokens))]), at + tokens))
         }
     });
     ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream)).into_response()
@@ -194,30 +231,31 @@ fn events(events: &[Value]) -> Sent {
 }
 
 /// A token is three characters long.
-fn token(kind: Kind, work: &Work, record: &Record, at: u64) -> Value {
+fn token(kind: Kind, work: &Work, record: &Record, (at, tokens): (u64, u64)) -> Value {
+    let times = |word: &str| word.repeat(usize::try_from(tokens).unwrap());
+    let (hm, so) = (times("hm "), times("so "));
     let delta = match kind {
-        _ if at >= work.thought => json!({ "content": "so " }),
+        _ if at >= work.thought => json!({ "content": so }),
         // Hidden thoughts take their time all the same.
         Kind::OpenAi | Kind::Xai => json!({}),
-        Kind::OpenRouter => json!({ "content": "", "reasoning": "hm ",
-            "reasoning_details": [{ "type": "reasoning.text", "text": "hm ", "index": 0 }] }),
-        Kind::Vllm | Kind::Ollama => json!({ "reasoning": "hm " }),
+        Kind::OpenRouter => json!({ "content": "", "reasoning": hm,
+            "reasoning_details": [{ "type": "reasoning.text", "text": hm, "index": 0 }] }),
+        Kind::Vllm | Kind::Ollama => json!({ "reasoning": hm }),
         Kind::Mistral => {
-            json!({ "content": [{ "type": "thinking", "thinking": [{ "type": "text", "text": "hm " }] }] })
+            json!({ "content": [{ "type": "thinking", "thinking": [{ "type": "text", "text": hm }] }] })
         }
         Kind::DeepSeek | Kind::DashScope | Kind::Sglang | Kind::LlamaCpp => {
-            json!({ "reasoning_content": "hm " })
+            json!({ "reasoning_content": hm })
         }
     };
-    let delta =
-        if work.mistaken && delta["content"] == "so " { json!({ "reasoning": "so " }) } else { delta };
+    let delta = if work.mistaken && at >= work.thought { json!({ "reasoning": so }) } else { delta };
     let mut chunk = chunk(&delta, None);
     let (written, asked) = (record.generated(), &record.body);
     if asked["stream_options"]["continuous_usage_stats"] == true {
         chunk["usage"] = usage(kind, record);
     }
     if asked["return_token_ids"] == true && kind == Kind::Vllm {
-        chunk["choices"][0]["token_ids"] = json!([written]);
+        chunk["choices"][0]["token_ids"] = (0..tokens).map(|back| json!(written - back)).collect();
     }
     if asked["timings_per_token"] == true && kind == Kind::LlamaCpp {
         chunk["timings"] = json!({ "prompt_n": record.prompt, "cache_n": 0, "predicted_n": written });

@@ -4,6 +4,7 @@
 pub(crate) mod anthropic;
 pub(crate) mod chat;
 pub(crate) mod gemini;
+mod native;
 mod raw;
 pub(crate) mod responses;
 mod rules;
@@ -25,8 +26,11 @@ use stint::tasks::Tasks;
 /// The key that they all take.
 pub(crate) const KEY: &str = "the-key-of-an-emulator";
 
-/// How many words one event carries.
+/// How many words one event carries at least.
 const WORDS: usize = 8;
+
+/// No answer comes in many more events than this.
+const EVENTS: usize = 400;
 
 /// What the model does with one request.
 #[derive(Debug, Clone, Default)]
@@ -127,7 +131,7 @@ fn words(words: impl Iterator<Item = String>) -> Vec<String> {
 
 /// So many words at once.
 pub(crate) fn chunks(words: &[String]) -> impl Iterator<Item = (String, u64)> + '_ {
-    words.chunks(WORDS).map(|chunk| (chunk.concat(), chunk.len() as u64))
+    words.chunks(WORDS.max(words.len() / EVENTS)).map(|chunk| (chunk.concat(), chunk.len() as u64))
 }
 
 /// The words of all texts in a value.
@@ -172,7 +176,6 @@ pub(crate) trait Api: Send + Sync + 'static {
 }
 
 /// A provider that serves until the test ends.
-#[derive(Debug)]
 pub(crate) struct Emulator {
     /// Where its API begins.
     pub(crate) base: String,
@@ -180,22 +183,36 @@ pub(crate) struct Emulator {
     _tasks: Tasks,
 }
 
-#[derive(Debug, Default)]
+/// Which turn answers a request.
+type Turns = Box<dyn Fn(&Value) -> Turn + Send + Sync>;
+
 struct Log {
-    script: Mutex<VecDeque<Turn>>,
+    turns: Turns,
     asked: Mutex<Vec<Value>>,
     refused: Mutex<Vec<Refusal>>,
     bills: Mutex<Vec<Bill>>,
 }
 
 impl Emulator {
+    /// One that takes the turns of a script in their order.
     pub(crate) fn start(api: impl Api, script: Vec<Turn>) -> Emulator {
-        Emulator::serve(Arc::new(api), script)
+        let script = Mutex::new(VecDeque::from(script));
+        let next = move |_: &Value| script.lock().unwrap().pop_front().expect("a turn for each request");
+        Emulator::start_by(api, next)
     }
 
-    fn serve<A: Api>(api: Arc<A>, script: Vec<Turn>) -> Emulator {
-        let (tasks, log) =
-            (Tasks::default(), Arc::new(Log { script: Mutex::new(script.into()), ..Log::default() }));
+    /// One whose turns follow from what is asked.
+    pub(crate) fn start_by<A: Api>(
+        api: A,
+        turns: impl Fn(&Value) -> Turn + Send + Sync + 'static,
+    ) -> Emulator {
+        let (tasks, api) = (Tasks::default(), Arc::new(api));
+        let log = Arc::new(Log {
+            turns: Box::new(turns),
+            asked: Mutex::default(),
+            refused: Mutex::default(),
+            bills: Mutex::default(),
+        });
         let bound = http::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let base = format!("http://{}{}", bound.address(), A::BASE);
         let seen = log.clone();
@@ -235,7 +252,7 @@ impl Log {
                 return (StatusCode::from_u16(status).unwrap(), kind, told.to_string()).into_response();
             }
         };
-        let turn = self.script.lock().unwrap().pop_front().expect("a turn for each request");
+        let turn = (self.turns)(&body);
         let written = Written::new(&grant, &turn);
         let mut events = api.events(&grant, &written);
         if let Some(after) = turn.fails_after {

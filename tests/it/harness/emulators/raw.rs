@@ -7,12 +7,12 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::chat::{PACE, Record, Script};
+use super::chat::{Record, Script};
 
-const END_OF_TEXT: u32 = 0;
+pub(super) const END_OF_TEXT: u32 = 0;
 const START: u32 = 1;
-const END: u32 = 2;
-const THOUGHT: u32 = 10;
+pub(super) const END: u32 = 2;
+pub(super) const THOUGHT: u32 = 10;
 const ANSWER: u32 = 11;
 
 /// The tokens that are longer than a character.
@@ -32,7 +32,7 @@ pub(super) fn tokenize(body: &Value) -> Value {
     json!({ "tokens": tokens(&text), "max_model_len": 4096 })
 }
 
-fn tokens(mut text: &str) -> Vec<u32> {
+pub(super) fn tokens(mut text: &str) -> Vec<u32> {
     let mut ids = Vec::new();
     while let Some(character) = text.chars().next() {
         let word = WORDS.iter().find(|(word, _)| text.starts_with(word));
@@ -44,28 +44,41 @@ fn tokens(mut text: &str) -> Vec<u32> {
     ids
 }
 
-/// What a prompt of tokens makes it write: tokens, the last of which may end it.
-pub(super) fn work(script: Script, body: &Value) -> Vec<u32> {
+/// What a prompt of tokens makes it write, as it is asked for.
+pub(super) fn asked(script: Script, body: &Value) -> Vec<u32> {
     let prompt: Vec<u32> = serde_json::from_value(body["prompt"].clone()).unwrap();
+    // A special token without text is no text to stop at.
+    let stops = body["stop"] == json!(["</think>"]) && body["skip_special_tokens"] == false;
+    work(script, &prompt, body["max_tokens"].as_u64(), stops)
+}
+
+/// What a prompt of tokens makes it write: tokens, the last of which may end it.
+pub(super) fn work(script: Script, prompt: &[u32], limit: Option<u64>, stops: bool) -> Vec<u32> {
     let last = |id| prompt.iter().rposition(|token| *token == id);
-    let mut all = Vec::new();
+    let (mut all, mut stopped) = (Vec::new(), false);
     if last(START) > last(END) {
         let before = prompt[last(START).unwrap()..].iter().filter(|id| **id == THOUGHT).count() as u64;
         all.extend((before..script.thinks).map(|_| THOUGHT));
         all.push(END);
-        // A special token without text is no text to stop at.
-        if body["stop"] == json!(["</think>"]) && body["skip_special_tokens"] == false {
-            return limited(all, body);
-        }
+        stopped = stops;
     }
-    all.extend((0..script.answers).map(|_| ANSWER));
-    all.push(END_OF_TEXT);
-    limited(all, body)
+    if !stopped {
+        all.extend((0..script.answers).map(|_| ANSWER));
+        all.push(END_OF_TEXT);
+    }
+    all.truncate(limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap()));
+    all
 }
 
-fn limited(mut all: Vec<u32>, body: &Value) -> Vec<u32> {
-    all.truncate(usize::try_from(body["max_tokens"].as_u64().unwrap()).unwrap());
-    all
+/// How many tokens from `at` on are of one kind and fit into one event.
+pub(super) fn run(work: &[u32], at: usize, bulk: u64) -> usize {
+    let alike = work[at..].iter().take_while(|id| **id == work[at] && **id >= THOUGHT).count();
+    alike.clamp(1, usize::try_from(bulk).unwrap())
+}
+
+/// What a token says; special ones say nothing.
+pub(super) fn text(id: u32) -> &'static str {
+    WORDS.iter().find(|(_, word)| *word == id && id > END).map_or("", |(text, _)| *text)
 }
 
 /// One token each time; the last chunk says why it is the last.
@@ -74,7 +87,7 @@ pub(super) fn answer(script: Script, work: Vec<u32>, record: Record) -> Response
         let (work, record) = (work.clone(), record.clone());
         async move {
             let id = *work.get(at)?;
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(script.pace()).await;
             if script.fails_after == Some(at as u64) {
                 let error = super::rules::failure();
                 return Some((
@@ -82,16 +95,17 @@ pub(super) fn answer(script: Script, work: Vec<u32>, record: Record) -> Response
                     work.len(),
                 ));
             }
-            record.generated.fetch_add(1, Ordering::SeqCst);
-            record.thought.fetch_add(u64::from(id == THOUGHT), Ordering::SeqCst);
-            let last = at + 1 == work.len();
+            let tokens = run(&work, at, script.bulk);
+            record.generated.fetch_add(tokens as u64, Ordering::SeqCst);
+            record.thought.fetch_add(if id == THOUGHT { tokens as u64 } else { 0 }, Ordering::SeqCst);
+            let last = at + tokens == work.len();
             let (finish, reason) = match id {
                 END => (Some("stop"), Some("</think>")),
                 END_OF_TEXT => (Some("stop"), None),
                 _ => (last.then_some("length"), None),
             };
-            let text = WORDS.iter().find(|(_, word)| *word == id && id > END).map_or("", |(text, _)| *text);
-            let choice = json!({ "index": 0, "text": text, "token_ids": [id], "finish_reason": finish, "stop_reason": reason });
+            let (text, ids) = (text(id).repeat(tokens), &work[at..at + tokens]);
+            let choice = json!({ "index": 0, "text": text, "token_ids": ids, "finish_reason": finish, "stop_reason": reason });
             let mut events = format!(
                 "data: {}\n\n",
                 json!({ "id": "c", "object": "text_completion", "choices": [choice] })
@@ -101,7 +115,7 @@ pub(super) fn answer(script: Script, work: Vec<u32>, record: Record) -> Response
                     json!({ "prompt_tokens": record.prompt, "completion_tokens": record.generated() });
                 events += &format!("data: {}\n\ndata: [DONE]\n\n", json!({ "choices": [], "usage": usage }));
             }
-            Some((Ok(events.into()), at + 1))
+            Some((Ok(events.into()), at + tokens))
         }
     });
     ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream)).into_response()
