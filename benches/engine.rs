@@ -17,7 +17,7 @@ use stint::engine::{Engine, Event, Gguf, Job, Phases, Sampling, Settings, Tokens
 fn job(seed: u32, prompt: u32, solution: u32, vocab: u32) -> Job {
     let sampling = Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
     let prompt = (0..prompt).map(|n| (n * 31 + seed * 17) % vocab).collect();
-    Job { prompt, sampling, phases: Phases { thinking: None, solution }, eos: vec![] }
+    Job { prompt, sampling, phases: Phases::unthinking(solution), eos: vec![] }
 }
 
 fn finish(mut tokens: Tokens) -> Result<(), Box<dyn Error>> {

@@ -28,7 +28,7 @@ impl Probe {
         let extent = Extent { slots: 1, rows: context, context, blocks };
         let model = Model::load(gpu, &gguf, &shape, extent)?;
         let sampling = Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 };
-        let machine = Machine::new(Phases { thinking: None, solution: 1 }, Vec::new());
+        let machine = Machine::new(Phases::unthinking(1), Vec::new());
         model.place(0, &slot_words(&machine, sampling), &(0..blocks).collect::<Vec<_>>());
         Ok(Self { model, position: 0 })
     }

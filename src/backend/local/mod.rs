@@ -145,7 +145,7 @@ impl Local {
             let failure = Failure::new(Fault::Caller, "this model needs a prompt to go on from");
             return Err(failure.unsent());
         }
-        Ok((prompt, Phases { thinking: None, solution: solution.clamp_u32() }))
+        Ok((prompt, Phases::unthinking(solution.clamp_u32())))
     }
 
     fn whole(
@@ -199,7 +199,7 @@ impl Local {
             end: tags.end,
             open,
         });
-        Phases { thinking, solution: solution.clamp_u32() }
+        Phases { thinking, solution: solution.clamp_u32(), solution_most: solution.clamp_u32() }
     }
 
     fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, Failure> {

@@ -61,7 +61,7 @@ pub(crate) fn slot_words(machine: &Machine, sampling: Sampling) -> Vec<u32> {
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let mut words = vec![0; SLOT_WORDS as usize];
     words[0] = machine.phase() as u32;
-    words[6] = phases.solution;
+    (words[6], words[25]) = (phases.solution, phases.solution_most.max(phases.solution));
     (words[7], words[8]) = (u32::MAX, u32::MAX);
     if let Some(thinking) = &phases.thinking {
         words[2] = thinking.budget;
@@ -128,7 +128,7 @@ mod tests {
     use crate::engine::ops::testing::numbers;
     use crate::engine::phases::{Phase, Phases, Thinking};
 
-    const PLAIN: Phases = Phases { thinking: None, solution: 1_000_000 };
+    const PLAIN: Phases = Phases { thinking: None, solution: 1_000_000, solution_most: 1_000_000 };
 
     fn mix(value: u32) -> u32 {
         let state = value.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
@@ -295,7 +295,9 @@ mod tests {
                 let thinking = (pick(6) > 0).then_some(thinking);
                 let eos = [vec![], vec![3], vec![3, 4]][pick(3)].clone();
                 let least = u32::from(thinking.as_ref().is_some_and(|thinking| !thinking.open));
-                Machine::new(Phases { thinking, solution: small(pick(5)).max(least) }, eos)
+                let solution = small(pick(5)).max(least);
+                let solution_most = solution + small(pick(4));
+                Machine::new(Phases { thinking, solution, solution_most }, eos)
             })
             .collect();
         let gpu = shared();

@@ -12,7 +12,7 @@ override SLOT_WORDS: u32;
 const PHASE = 0u; const THOUGHT = 1u; const THOUGHT_MAX = 2u; const HANDED = 3u; const HAND_OFF = 4u;
 const SOLVED = 5u; const SOLUTION_MAX = 6u; const START = 7u; const END = 8u; const LAST = 9u; const COUNT = 10u;
 const TEMPERATURE = 11u; const TOP_K = 12u; const TOP_P = 13u; const SEED = 14u; const EOS_COUNT = 16u; const EOS = 17u;
-const HAND_OFF_IDS = 32u;
+const SOLUTION_MOST = 25u; const HAND_OFF_IDS = 32u;
 // Phases, then roles.
 const IDLE = 0u; const THINKING = 1u; const HANDING = 2u; const SOLUTION = 3u; const DONE = 4u;
 const AS_THOUGHT = 0u; const AS_TAG = 1u; const AS_HAND_OFF = 2u; const AS_SOLUTION = 3u; const AS_END = 4u;
@@ -160,10 +160,17 @@ fn think(slot: u32, id: u32) -> u32 {
   return AS_THOUGHT;
 }
 
+// What the thought left of its budget goes to the solution, up to its most.
+fn solution_max(slot: u32) -> u32 {
+  let left = slots[slot + THOUGHT_MAX] - min(slots[slot + THOUGHT], slots[slot + THOUGHT_MAX]);
+  let own = slots[slot + SOLUTION_MAX];
+  return own + min(left, slots[slot + SOLUTION_MOST] - own);
+}
+
 fn settle(slot: u32) {
   if (slots[slot + PHASE] == THINKING && slots[slot + THOUGHT] >= slots[slot + THOUGHT_MAX]) { slots[slot + PHASE] = HANDING; }
   if (slots[slot + PHASE] == HANDING && slots[slot + HANDED] >= slots[slot + HAND_OFF]) { slots[slot + PHASE] = SOLUTION; }
-  if (slots[slot + PHASE] == SOLUTION && slots[slot + SOLVED] >= slots[slot + SOLUTION_MAX]) { slots[slot + PHASE] = DONE; }
+  if (slots[slot + PHASE] == SOLUTION && slots[slot + SOLVED] >= solution_max(slot)) { slots[slot + PHASE] = DONE; }
 }
 
 fn take(pick: u32, slot: u32, sampled: u32) {

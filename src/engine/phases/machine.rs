@@ -167,7 +167,7 @@ impl Machine {
                 self.phase = Phase::Solution;
             }
         }
-        if self.phase == Phase::Solution && self.solved >= self.phases.solution {
+        if self.phase == Phase::Solution && self.solved >= self.phases.solution_after(self.thought) {
             self.phase = Phase::Done;
             self.solution_end = SolutionEnd::Length;
         }
@@ -185,7 +185,8 @@ mod tests {
 
     fn phases(budget: u32, solution: u32, open: bool) -> Phases {
         let hand_off = vec![7, END];
-        Phases { thinking: Some(Thinking { budget, hand_off, start: Some(START), end: END, open }), solution }
+        let thinking = Thinking { budget, hand_off, start: Some(START), end: END, open };
+        Phases { thinking: Some(thinking), solution, solution_most: solution }
     }
 
     /// Feeds the samples and writes each token as `id` and the first letter of its role.
@@ -255,10 +256,21 @@ mod tests {
 
     #[test]
     fn without_thinking_every_token_is_solution() {
-        let plain = Phases { thinking: None, solution: 2 };
+        let plain = Phases::unthinking(2);
         check(plain.clone(), &[END, 9], "2S 9S", ThinkingEnd::None, SolutionEnd::Length);
         check(plain, &[EOS], "3E", ThinkingEnd::None, SolutionEnd::Stop);
-        check(Phases { thinking: None, solution: 0 }, &[], "", ThinkingEnd::None, SolutionEnd::Length);
+        check(Phases::unthinking(0), &[], "", ThinkingEnd::None, SolutionEnd::Length);
+    }
+
+    #[test]
+    fn what_a_thought_leaves_of_its_budget_goes_to_the_answer_where_it_may() {
+        let shared = |most| Phases { solution_most: most, ..phases(3, 1, true) };
+        let (closed, length) = (ThinkingEnd::Closed, SolutionEnd::Length);
+        check(shared(9), &[5, END, 8, 8, 8], "5T 2T 8S 8S 8S", closed, length);
+        check(shared(2), &[5, END, 8, 8], "5T 2T 8S 8S", closed, length);
+        check(shared(9), &[5, 5, 5, 8], "5T 5T 5T 7H 2H 8S", ThinkingEnd::Cut, length);
+        let unopened = Phases { solution_most: 9, ..phases(1, 2, false) };
+        check(unopened, &[8, 9, 8], "8S 9S 8S", ThinkingEnd::None, length);
     }
 
     #[test]
@@ -274,19 +286,22 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_phase_outgrows_its_budget_and_none_lasts_forever(
-            budget in 0u32..6, solution in 0u32..6, open: bool, thinks: bool,
+            budget in 0u32..6, solution in 0u32..6, more in 0u32..6, open: bool, thinks: bool,
             hand_off in proptest::collection::vec(5u32..9, 0..4),
             samples in proptest::collection::vec(0u32..8, 32),
         ) {
             let thinking = Thinking { budget, hand_off: hand_off.clone(), start: Some(START), end: END, open };
             // The engine refuses the one combination that could not keep its word.
             let solution = solution.max(u32::from(thinks && !open));
-            let phases = Phases { thinking: thinks.then_some(thinking), solution };
+            let phases =
+                Phases { thinking: thinks.then_some(thinking), solution, solution_most: solution + more };
             let most = phases.tokens_max();
+            let after = phases.clone();
             let mut machine = Machine::new(phases, vec![EOS]);
             let steps: Vec<_> = samples.iter().map_while(|sample| machine.take(*sample)).collect();
             let done = machine.done().expect("32 samples end any of these");
             let ids = |role| steps.iter().filter(|s| s.role == role).map(|s| s.id).collect::<Vec<_>>();
+            let solution = after.solution_after(done.thought_tokens);
             assert!(done.thought_tokens <= budget && done.solution_tokens <= solution);
             assert!(steps.len() as u64 <= most.max(1));
             assert_eq!(ids(Role::Thought).len(), done.thought_tokens as usize);

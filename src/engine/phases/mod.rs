@@ -14,6 +14,9 @@ pub struct Phases {
     /// Tokens of solution, the end-of-text token not counted. At least 1 where the thought is not open yet:
     /// whether the first token opens it is only known once it is there.
     pub solution: u32,
+    /// How far the solution may go with what the thought left of its budget: no token of thought and solution together is
+    /// more than `budget + solution`. At most `solution` where the two budgets are separate.
+    pub solution_most: u32,
 }
 
 /// The thought's budget, and what begins and ends it.
@@ -93,11 +96,25 @@ pub struct Done {
 }
 
 impl Phases {
+    /// Without a thought: every token is solution.
+    pub fn unthinking(solution: u32) -> Phases {
+        Phases { thinking: None, solution, solution_most: solution }
+    }
+
+    /// How many tokens of solution there may be after so many of thought.
+    pub(crate) fn solution_after(&self, thought: u32) -> u32 {
+        let budget = self.thinking.as_ref().map_or(0, |thinking| thinking.budget);
+        let left = budget.saturating_sub(thought);
+        self.solution.saturating_add(left).min(self.solution_most.max(self.solution))
+    }
+
     /// The most tokens that a generation can emit.
     #[must_use]
     pub fn tokens_max(&self) -> u64 {
         let thinking = self.thinking.as_ref().map_or(0, |thinking| {
-            u64::from(!thinking.open) + u64::from(thinking.budget) + thinking.hand_off.len() as u64
+            // A thought that closes itself has its tag where the hand-off would be.
+            let closing = (thinking.hand_off.len() as u64).max(u64::from(thinking.budget > 0));
+            u64::from(!thinking.open) + u64::from(thinking.budget) + closing
         });
         thinking + u64::from(self.solution)
     }

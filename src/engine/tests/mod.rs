@@ -41,7 +41,7 @@ fn job(prompt: u32, thinking: u32, solution: u32) -> Job {
     Job {
         prompt: (1..=prompt).collect(),
         sampling: GREEDY,
-        phases: Phases { thinking: Some(thinking), solution },
+        phases: Phases { thinking: Some(thinking), solution, solution_most: solution },
         eos: vec![],
     }
 }
@@ -86,7 +86,7 @@ fn budgets_are_kept_to_the_token() {
 #[test]
 fn a_job_with_nothing_to_generate_is_done_at_once() {
     let engine = engine(&settings());
-    let nothing = Job { phases: Phases { thinking: None, solution: 0 }, ..job(3, 0, 0) };
+    let nothing = Job { phases: Phases::unthinking(0), ..job(3, 0, 0) };
     let (steps, last) = finish(engine.generate(nothing).unwrap());
     assert!(steps.is_empty() && matches!(last, Event::Done(_)));
     engine.stop();
@@ -209,7 +209,7 @@ fn model(kind: Kind, grain: Grain) -> Model {
     let shape = Shape::read(&gguf).unwrap();
     let extent = Extent { slots: 3, rows: 200, context: 64, blocks: 12 };
     let model = Model::load(shared_as(grain), &gguf, &shape, extent).unwrap();
-    let machine = Machine::new(Phases { thinking: None, solution: 9 }, vec![]);
+    let machine = Machine::new(Phases::unthinking(9), vec![]);
     for slot in 0..3 {
         let blocks: Vec<_> = (0..64 / BLOCK).map(|n| n * 3 + slot).rev().collect();
         model.place(slot, &slot_words(&machine, GREEDY), &blocks);

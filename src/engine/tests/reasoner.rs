@@ -35,7 +35,12 @@ fn job(question: &str, thinking: u32) -> Job {
     let prompt = [asked, vec![start, assistant, newline, think, newline]].concat();
     let hand_off = vec![newline, 4, 8];
     let thinking = Thinking { budget: thinking, hand_off, start: Some(think), end: 4, open: true };
-    Job { prompt, sampling: GREEDY, phases: Phases { thinking: Some(thinking), solution: 8 }, eos: vec![end] }
+    Job {
+        prompt,
+        sampling: GREEDY,
+        phases: Phases { thinking: Some(thinking), solution: 8, solution_most: 8 },
+        eos: vec![end],
+    }
 }
 
 /// The answer's text, the steps and how it ended.
