@@ -20,7 +20,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 stint, modules = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 # The second is a name that Codex knows: it then brings its tools in an item, in namespaces, and one that runs scripts.
 MODELS = {"codex": ["coder", "gpt-6.1-sol"], "claude": ["coder", "claude-opus-5-5"]}
-seen, children = [], []
+# A file such as agents write in one call.
+LONG = "".join(f"{number:04} of the vectors: {number * number}\n" for number in range(3000))
+seen, children, folders = [], [], []
 
 
 def plain(message):
@@ -38,6 +40,18 @@ def run(names, command):
     return "exec", {"input": script}
 
 
+def write(names, path, text):
+    """A call that writes a whole file."""
+    if "Write" in names:
+        return "Write", {"file_path": f"{folders[-1]}/{path}", "content": text}
+    return run(names, f"cat > {path} <<'END_OF_FILE'\n{text}END_OF_FILE")
+
+
+def pieces(text):
+    """As a model writes a long call: bit by bit."""
+    return [text[at : at + 400] for at in range(0, len(text), 400)] or [""]
+
+
 def play(request):
     """What the model says: a thought, a text and calls."""
     names = [tool["function"]["name"] for tool in request.get("tools", [])]
@@ -49,6 +63,8 @@ def play(request):
     task = re.search(r"TASK (\w+)", plain(messages[asked])).group(1)
     if task == "dawdle":
         return "Slowly.", "word " * 600, []
+    if task == "file":
+        return ("Long.", "", [write(names, "long.txt", LONG)]) if turns == 0 else ("Done.", "It is written.", [])
     if task == "forever":
         return "More.", "", [run(names, f"echo {turns} >> steps.txt")]
     if turns == 0:
@@ -73,9 +89,12 @@ class Model(BaseHTTPRequestHandler):
         deltas += [{"content": word + " "} for word in text.split()]
         for index, (name, arguments) in enumerate(calls):
             call = {"index": index, "id": f"call_{len(seen)}_{index}", "type": "function"}
-            deltas.append({"tool_calls": [call | {"function": {"name": name, "arguments": json.dumps(arguments)}}]})
-        prompt = len(json.dumps(request)) // 5
-        usage = {"prompt_tokens": prompt, "completion_tokens": len(deltas), "total_tokens": prompt + len(deltas)}
+            first, *rest = pieces(json.dumps(arguments))
+            deltas.append({"tool_calls": [call | {"function": {"name": name, "arguments": first}}]})
+            deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]} for piece in rest]
+        # About what a tokenizer makes of it.
+        prompt, written = len(json.dumps(request)) // 5, sum(len(json.dumps(delta)) for delta in deltas) // 6
+        usage = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
@@ -86,7 +105,7 @@ class Model(BaseHTTPRequestHandler):
                 chunk = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": request["model"]}
                 self.wfile.write(f"data: {json.dumps(chunk | {'choices': choices, 'usage': used})}\n\n".encode())
                 self.wfile.flush()
-                time.sleep(0.02 if len(deltas) > 100 else 0)
+                time.sleep(0.02 if len(deltas) > 500 else 0)
             self.wfile.write(b"data: [DONE]\n\n")
         except OSError:
             pass
@@ -129,6 +148,7 @@ http_headers = {{ {told} }}
 
 def start(program, model, task, headers):
     folder = tempfile.mkdtemp(dir=data)
+    folders.append(folder)
     home = tempfile.mkdtemp(dir=data)
     words, more = command(program, model, task, home, headers)
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
@@ -166,6 +186,10 @@ def tries(program, model):
     assert open(f"{folder}/a.txt").read() == "forty-two\n" and open(f"{folder}/b.txt").read() == "done\n"
     assert (stands["state"], stands["turns"]["used"]) == ("answered", 3) and stands["tool_calls"]["used"] in (2, 3), stands
 
+    said, folder, stands = through(program, model, "TASK file", f"{name}-file", {})
+    assert "It is written." in said, said
+    assert open(f"{folder}/long.txt").read() == LONG, "a file of 3,000 lines, whole"
+
     said, folder, stands = through(
         program, model, "TASK forever", f"{name}-calls", {"X-Budget-Tool-Calls": '{"*": 3}', "X-Budget-Turns": "20"}
     )
@@ -193,7 +217,7 @@ def tries(program, model):
     while "\nstint_money_reserved_usd 0\n" not in get("/metrics"):
         assert time.monotonic() < ends, "nothing stays reserved"
         time.sleep(0.1)
-    print(f"{program} {model}: a whole run, {stands['turns']['used']} turns for $0.40, limits held, hung up", flush=True)
+    print(f"{program} {model}: a whole run, a file of 3,000 lines, {stands['turns']['used']} turns for $0.40, limits held, hung up", flush=True)
 
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as data:
