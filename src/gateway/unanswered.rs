@@ -133,6 +133,7 @@ impl Flying {
         let most = fleet.prompt_tokens(request);
         let prompt = counted.map_or(most, |counted| counted.min(most));
         of_model.prompt = prompt;
+        of_model.prompt_least = of_model.prompt_least.min(prompt);
         Some((demand, prompt))
     }
 
@@ -157,6 +158,7 @@ impl Flying {
             streams: request.streams,
             sticky: None,
             explore: None,
+            opening_quantile: self.parts.settings.opening_quantile,
         });
         planned.ok().map(|plan| plan.best)
     }
