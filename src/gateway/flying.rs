@@ -243,6 +243,7 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         resume: offer.resume,
         thinking: offer.thinking,
         solution: offer.solution,
+        answer_takes_rest: offer.answer_takes_rest,
         solution_by: offer.solution_by,
         tells_limit: offer.tells_limit,
         overhead: offer.overhead,

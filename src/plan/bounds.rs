@@ -47,6 +47,8 @@ pub(super) struct Bounds<'a> {
     pub ample: Tokens,
     /// False where prompt and usual answer may be too long for the context.
     pub fits: bool,
+    /// How long an answer may be by what caller and operator said of it alone.
+    wanted: Tokens,
     total: Option<Tokens>,
     solution: Option<Tokens>,
 }
@@ -88,7 +90,13 @@ impl<'a> Bounds<'a> {
             thinking.lower(whole(spare / terms.seconds_per_thought()), Reason::Deadline(members.deadline));
         }
         let (total, solution) = (budget.total, budget.solution);
-        Ok(Bounds { thinking, usual, ample, fits, total, solution })
+        Ok(Bounds { thinking, usual, ample, fits, wanted, total, solution })
+    }
+
+    /// True where an answer may take all of so many tokens, so that only a limit that it has in common with its thought keeps it from
+    /// them.
+    pub(super) fn shares(&self, together: Tokens) -> bool {
+        together <= self.wanted
     }
 
     /// How far an answer may go beside a thinking budget of `t`.

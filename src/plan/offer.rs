@@ -12,7 +12,8 @@ use super::why::Reason;
 
 /// A candidate as an offer.
 pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Reason) -> Offer {
-    let Serving { terms, .. } = &board.servings[candidate.serving];
+    let serving = &board.servings[candidate.serving];
+    let terms = &serving.terms;
     let second = candidate.second.map(|at| {
         let second = &board.candidates[at];
         offer(ask, board, second, board.reason(second))
@@ -26,11 +27,12 @@ pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Rea
         thinking: candidate.thinking,
         solution: answer.most,
         solution_by: answer.by,
+        answer_takes_rest: serving.bounds.shares(candidate.thinking + answer.most),
         opening: answer.opening,
         tells_limit: answer.told,
         overhead: terms.overhead(candidate.thinking),
         rescue: terms.may_be_rescued(),
-        effort: effort(ask, &board.servings[candidate.serving], candidate.thinking, reason),
+        effort: effort(ask, serving, candidate.thinking, reason),
         samples: candidate.samples,
         success: candidate.success(),
         cost: Money::from_dollars_up(candidate.dollars),

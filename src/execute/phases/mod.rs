@@ -28,6 +28,8 @@ pub struct Terms {
     pub thinking: Tokens,
     /// The most that the answer may take.
     pub solution: Tokens,
+    /// True where the answer may take besides what its thought leaves: both stand under one limit.
+    pub answer_takes_rest: bool,
     /// Who says so.
     pub solution_by: LimitedBy,
     /// Whether an upstream that needs no limit is told one.

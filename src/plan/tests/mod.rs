@@ -1,5 +1,6 @@
 //! What a caller can rely on: `rules` are tables, `laws` the properties of the design's "Budgets in".
 
+mod answers;
 mod exploring;
 mod laws;
 mod rules;

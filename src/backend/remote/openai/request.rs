@@ -73,7 +73,8 @@ fn ask<'c>(settings: &Settings, call: &'c Call) -> Result<Ask<'c>, Failure> {
     let dialect = &settings.dialect;
     let messages = conversation::plain(settings, &call.request.messages);
     let ask = |limit, thinks| {
-        let limit = Some(limit).filter(|_| call.tells_limit || call.holds_thought());
+        let is_told = call.tells_limit || call.holds_thought() || dialect.needs_limit;
+        let limit = Some(limit).filter(|_| is_told);
         Ask { path: dialect.path, messages, limit, thinks, goes_on: false, stops: false }
     };
     Ok(match &call.part {
