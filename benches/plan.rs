@@ -134,6 +134,7 @@ impl World {
             streams: false,
             sticky: None,
             explore: (floor > Chance::new(0.0)).then_some(Explore { seed: 7, floor }),
+            opening_quantile: Chance::new(stint::plan::OPENING_QUANTILE),
         })
     }
 }

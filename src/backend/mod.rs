@@ -79,9 +79,21 @@ pub struct Call {
     /// True where somebody stated a limit on the answer. Elsewhere an upstream that needs no limit is sent none, whatever
     /// the part says; limits on a thought alone are always sent.
     pub tells_limit: bool,
+    /// The caller's word for how hard to think, where it is not known what it comes to in tokens and the part has none.
+    pub effort: Option<String>,
 }
 
 impl Call {
+    /// True where its limit is the thought's alone, which is always sent.
+    pub fn holds_thought(&self) -> bool {
+        self.class == Class::Continue && matches!(self.part, Part::Thought { .. })
+    }
+
+    /// The limit on an answer, where an upstream that needs none is sent one.
+    pub fn told(&self, limit: Tokens) -> Option<Tokens> {
+        self.tells_limit.then_some(limit)
+    }
+
     /// True where it thinks unseen, as far as its class tells: a native budget is held by upstreams that show their thoughts
     /// too.
     pub fn thinks_unseen(&self) -> bool {

@@ -58,6 +58,21 @@ pub struct ModelDemand {
     pub bend: f64,
     /// How unsure `done` is: the standard deviation of what is believed about it; 0 where nothing is explored.
     pub spread: f64,
+    /// The fewest tokens that the prompt can have; `prompt` itself where it was counted with the model's tokenizer.
+    #[serde(default)]
+    pub prompt_least: Tokens,
+    /// Which of these lengths were measured on this model.
+    #[serde(default)]
+    pub measured: Measured,
+}
+
+/// Which lengths of a model rest on what it wrote, rather than on what other models did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Those of its thoughts.
+    pub thinking: bool,
+    /// Those of its answers.
+    pub solution: bool,
 }
 
 impl ModelDemand {
@@ -87,6 +102,53 @@ impl ModelDemand {
         let cut = self.cut_of(t.as_f64(), held.beyond);
         Chance::new(held.finished * self.done.get() + (1.0 - held.finished) * cut)
     }
+
+    /// What an answer usually takes, with room: twice its expected length, and a little.
+    pub fn solution_usual(&self) -> Tokens {
+        self.solution * 2 + FEW
+    }
+
+    /// The length that so large a share of its answers stays within: wide where answers of this model were never measured.
+    pub fn solution_within(&self, share: Chance) -> Tokens {
+        let spread = if self.measured.solution { &MEASURED } else { &GUESSED };
+        Tokens::round(self.solution.as_f64() * times_the_mean(spread, share.get())) + FEW
+    }
+
+    /// What the prompt hardly exceeds, where only its bytes are known: hardly any text has less than two bytes to a token.
+    pub fn prompt_likely(&self) -> Tokens {
+        Tokens(self.prompt.0 / 2).max(self.prompt_least)
+    }
+}
+
+/// What an answer may take beyond any multiple of its expected length: of one that is a number or two, the words around it.
+const FEW: Tokens = Tokens(16);
+
+/// A quantile of lengths, and how many times the expected length it is.
+type Quantile = (f64, f64);
+
+/// The spread of answers whose mean length is known for the model and the kind of work. Fitted on 241,000 answers of 2,171
+/// prompts to about 400 models (public evaluations: `AlpacaEval`, `WildBench`, four Japanese sets, riddles, programs), each divided
+/// by the mean of its model within its set. The sets' 99th percentiles are 1.9 to 5.5 times the mean, those of programs 5.1.
+const MEASURED: [Quantile; 5] = [(0.5, 0.9), (0.9, 1.9), (0.95, 2.5), (0.99, 5.0), (0.999, 12.0)];
+
+/// The same where nothing is known but what the prior expects of any model, about 400 tokens: the same answers, three in ten of
+/// them programs, by the engineering set alone whose models are of 2025 and later. The older sets are of shorter answers than
+/// today's.
+const GUESSED: [Quantile; 5] = [(0.5, 1.3), (0.9, 9.0), (0.95, 14.0), (0.99, 30.0), (0.999, 65.0)];
+
+/// Between two quantiles, straight in the logarithms of the multiple and of the share beyond; the last one's beyond that.
+fn times_the_mean(spread: &[Quantile], share: f64) -> f64 {
+    let above = spread.iter().position(|(quantile, _)| share <= *quantile);
+    match above {
+        None => spread.last().map_or(1.0, |(_, times)| *times),
+        Some(0) => spread[0].1,
+        Some(at) => {
+            let ((low, less), (high, more)) = (spread[at - 1], spread[at]);
+            let beyond = |quantile: f64| (1.0 - quantile).ln();
+            let along = (beyond(share) - beyond(low)) / (beyond(high) - beyond(low));
+            less * (more / less).powf(along)
+        }
+    }
 }
 
 /// The estimate for one request.
@@ -100,4 +162,40 @@ pub struct Demand {
     pub confidence: Chance,
     /// What each model would need.
     pub models: BTreeMap<Arc<str>, ModelDemand>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(measured: bool, solution: u64, share: f64, expected: u64) {
+        let demand = ModelDemand {
+            thinking: LogNormal { mu: 5.0, sigma: 0.5 },
+            solution: Tokens(solution),
+            prompt: Tokens(1),
+            done: Chance::new(0.5),
+            blind: Chance::new(0.5),
+            bend: 1.0,
+            spread: 0.0,
+            prompt_least: Tokens(1),
+            measured: Measured { thinking: measured, solution: measured },
+        };
+        assert_eq!(demand.solution_within(Chance::new(share)), Tokens(expected), "{share} of {solution}");
+    }
+
+    #[test]
+    fn one_answer_in_a_hundred_is_longer_than_several_times_the_expected_length() {
+        check(true, 400, 0.99, 2016);
+        check(false, 400, 0.99, 12_016);
+        check(true, 3, 0.99, 31);
+    }
+
+    #[test]
+    fn a_higher_quantile_never_is_a_shorter_answer() {
+        check(true, 1000, 0.1, 916);
+        check(true, 1000, 0.9, 1916);
+        check(true, 1000, 0.97, 3131);
+        check(true, 1000, 0.995, 6523);
+        check(true, 1000, 1.0, 12_016);
+    }
 }

@@ -25,7 +25,7 @@ pub use allowance::{Allowance, Left, Purse};
 pub use calibration::{Calibration, Domain, Feature, Features, ModelCalibration};
 pub use capability::{Capability, Class, Needs, Service};
 pub use decision::{Candidate, Decision, Stakes};
-pub use demand::{Demand, ModelDemand, TaskClass};
+pub use demand::{Demand, Measured, ModelDemand, TaskClass};
 pub use landing::{ChoiceOutcome, Outcome, Source, Verdict};
 pub use length::{Held, LogNormal};
 pub use market::{Conditions, Market};

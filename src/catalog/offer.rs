@@ -46,6 +46,8 @@ pub struct Offer {
     pub solution: Tokens,
     /// Who says so.
     pub solution_by: LimitedBy,
+    /// True where it may take besides what its thought leaves: both stand under one limit.
+    pub answer_takes_rest: bool,
     /// How much of it is set aside at first; the rest is extended while it streams.
     pub opening: Tokens,
     /// Whether the upstream is told a limit, where it needs none: only where somebody stated one.

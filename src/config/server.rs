@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::{gateway, http};
+use crate::units::Chance;
+use crate::{gateway, http, plan};
 
 use super::efforts;
 use super::mistake::Wrong;
@@ -80,7 +81,14 @@ pub(super) fn gateway(root: &Section<'_>) -> gateway::Settings {
         events_max: gateway.within("events_max", 1..=65_536).unwrap_or(256),
         choices_max: gateway.within("choices_max", 1..=128).unwrap_or(8),
         flights_max: gateway.within("flights_max", 1..=1_000_000).unwrap_or(512),
+        opening_quantile: opening_quantile(root),
     }
+}
+
+/// `[plan]`.
+fn opening_quantile(root: &Section<'_>) -> Chance {
+    let stated = root.section("plan").within("opening_quantile", 0.5..=0.999);
+    Chance::new(stated.unwrap_or(plan::OPENING_QUANTILE))
 }
 
 /// `[log]`; `STINT_LOG` goes before its filter.

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::{
-    Calibration, Demand, Features, LogNormal, ModelCalibration, ModelDemand, Prior, TaskClass,
+    Calibration, Demand, Features, LogNormal, Measured, ModelCalibration, ModelDemand, Prior, TaskClass,
 };
 use crate::chat::Request;
 use crate::units::{Chance, Difficulty, Tokens};
@@ -79,7 +79,7 @@ pub fn estimate(
         };
         confidence += told.confidence;
         difficulty += told.difficulty;
-        (name.clone(), ModelDemand { prompt, ..told.demand })
+        (name.clone(), ModelDemand { prompt, prompt_least: prompt, ..told.demand })
     };
     let models: BTreeMap<_, _> = prompts.iter().map(|(name, &prompt)| one(name, prompt)).collect();
     let count = Tokens(models.len() as u64).as_f64().max(1.0);
@@ -122,6 +122,8 @@ pub fn demand(calibration: &ModelCalibration, features: &Features) -> ModelDeman
         blind: chance(&calibration.blind),
         bend: calibration.bend,
         spread: 0.0,
+        prompt_least: Tokens::ZERO,
+        measured: Measured::default(),
     }
 }
 
@@ -150,7 +152,8 @@ impl View<'_> {
         let confidence = calibration.confidence * familiar;
         let (done, blind) = (shrunk(plain.done), shrunk(plain.blind));
         let difficulty = hardness(&plain.thinking);
-        let demand = ModelDemand { done, blind, spread: UNKNOWN * (1.0 - confidence), ..plain };
+        let measured = Measured { thinking: true, solution: true };
+        let demand = ModelDemand { done, blind, spread: UNKNOWN * (1.0 - confidence), measured, ..plain };
         Told { demand, confidence, difficulty }
     }
 }

@@ -81,7 +81,7 @@ fn by(chance: Chance, shift: f64) -> Chance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{LogNormal, TaskClass};
+    use crate::catalog::{LogNormal, Measured, TaskClass};
     use crate::units::Tokens;
 
     fn check(signal: Signal) -> f64 {
@@ -93,6 +93,8 @@ mod tests {
             blind: Chance::new(0.5),
             bend: 1.0,
             spread: 0.2,
+            prompt_least: Tokens(10),
+            measured: Measured::default(),
         };
         let demand = Demand {
             class: TaskClass::Math,

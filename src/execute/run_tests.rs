@@ -17,6 +17,7 @@ fn terms(class: Class) -> Terms {
         resume: (class != Class::Effort).then_some(class),
         thinking: Tokens(2000),
         solution: Tokens(100),
+        answer_takes_rest: false,
         solution_by: LimitedBy::Caller,
         tells_limit: true,
         overhead: Tokens(5),

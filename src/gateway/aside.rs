@@ -56,6 +56,7 @@ impl Flying {
             streams: false,
             sticky: None,
             explore: None,
+            opening_quantile: self.parts.settings.opening_quantile,
         });
         let offer = planned.ok()?.best;
         Some(Aside { model: model.clone(), request: Arc::new(request), offer })

@@ -1,6 +1,6 @@
 //! Counts that stand at 0 from the start: one that begins when it first rises hides that rise from an alert on its rate.
 
-use crate::catalog::Route;
+use crate::catalog::{Route, SolutionEnded};
 use crate::execute::Ended;
 use crate::metrics::Metrics;
 
@@ -12,6 +12,9 @@ pub(super) fn counts(parts: &Parts) {
     let metrics = &parts.metrics;
     for model in parts.catalog.models.keys() {
         metrics.begin_model(model);
+        for ended in SolutionEnded::ALL {
+            metrics.thinking.solution_ended.with_label_values(&[&**model, ended.word()]);
+        }
         metrics.learning.observations.with_label_values(&[&**model]);
         metrics.learning.feedback_score.with_label_values(&[&**model]);
         hedge::begin(metrics, model);

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backend::fleet::Beginning;
-use crate::catalog::{Market, Model};
+use crate::catalog::{Demand, Market, Model};
 use crate::chat::Request;
 use crate::estimate;
+use crate::prompt::bound;
 use crate::tenant::Tenant;
 use crate::units::Tokens;
 
@@ -79,9 +80,22 @@ impl Gateway {
             prompts.insert(model.name.clone(), counted.map_or(most, |(_, counted)| most.min(*counted)));
             market.models.insert(model.name.clone(), fleet.conditions());
         }
-        let prior = estimate::estimate(&asked, &prompts, &self.parts.calibration);
+        let mut prior = estimate::estimate(&asked, &prompts, &self.parts.calibration);
+        self.reckon_prompts(&mut prior, &request);
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
-        Considered { asked, request, rules, no_vote, prior, demand, market, models, paced, sticky }
+        let opening_quantile = self.parts.settings.opening_quantile;
+        Considered { asked, request, rules, no_vote, prior, demand, market, models, paced, opening_quantile, sticky }
+    }
+
+    /// Says of the prompts that nobody has counted how few tokens they can have.
+    fn reckon_prompts(&self, demand: &mut Demand, request: &Request) {
+        let least = bound::least(request);
+        for (name, model) in &mut demand.models {
+            let fleet = self.parts.fleets.get(name);
+            if !fleet.is_some_and(|fleet| fleet.counts_exactly()) {
+                model.prompt_least = least.min(model.prompt);
+            }
+        }
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Considered {
     pub(super) models: Vec<Arc<Model>>,
     /// Those of the account's limits that are paced, as they stood.
     pub(super) paced: Vec<Line>,
+    /// What share of answers a first reservation covers.
+    pub(super) opening_quantile: Chance,
     /// The model that its run is with.
     pub(super) sticky: Option<Stuck>,
 }
@@ -110,6 +112,7 @@ impl Considered {
                 evidence: stuck.evidence,
             }),
             explore: explores.then_some(plan::Explore { seed, floor: route.explore }),
+            opening_quantile: self.opening_quantile,
         })
     }
 

@@ -161,7 +161,7 @@ impl Flying {
         }
     }
 
-    /// How long before a stated deadline the thought must be over: what the answer takes at the measured speed,
+    /// How long before a stated deadline the thought must be over: what a usual answer takes at the measured speed,
     /// or a quarter of the time where nothing was measured yet.
     fn cut_before(&self, offer: &Offer) -> Option<Duration> {
         let stated = self.request.budget.deadline?;
@@ -171,9 +171,15 @@ impl Flying {
             return Some(stated / 4);
         }
         let prompt = self.prompt(offer) + offer.thinking;
-        let seconds =
-            (offer.solution + offer.overhead).as_f64() * pace.token + prompt.as_f64() * pace.prefill;
+        let answer = self.usual_answer(offer) + offer.overhead;
+        let seconds = answer.as_f64() * pace.token + prompt.as_f64() * pace.prefill;
         Some(Duration::try_from_secs_f64(seconds).unwrap_or(stated))
+    }
+
+    /// What an answer to an offer usually takes; its limit says nothing of that.
+    fn usual_answer(&self, offer: &Offer) -> Tokens {
+        let demand = self.demand.models.get(&offer.model);
+        demand.map_or(offer.solution, |demand| demand.solution_usual().min(offer.solution))
     }
 
     /// A place for every sample of every choice.
@@ -237,6 +243,7 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         resume: offer.resume,
         thinking: offer.thinking,
         solution: offer.solution,
+        answer_takes_rest: offer.answer_takes_rest,
         solution_by: offer.solution_by,
         tells_limit: offer.tells_limit,
         overhead: offer.overhead,

@@ -66,6 +66,8 @@ fn tokens(metrics: &Metrics, offer: &Offer, spent: &Spent) {
         Ended::Stopped => "stopped",
     };
     metrics.thinking.ended.with_label_values(&[model, ended]).inc();
+    let answer = spent.solution_ended.word();
+    metrics.thinking.solution_ended.with_label_values(&[model, answer]).inc();
     metrics.thinking.leaks.with_label_values(&[model]).inc_by(spent.leaks.into());
     if spent.estimated {
         metrics.thinking.estimated.with_label_values(&[model]).inc();

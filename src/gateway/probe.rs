@@ -125,6 +125,7 @@ impl Flying {
             streams: self.request.streams,
             sticky: None,
             explore: None,
+            opening_quantile: self.parts.settings.opening_quantile,
         });
         planned.ok()
     }

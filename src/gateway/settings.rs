@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::units::Chance;
+
 /// Limits of a flight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -15,6 +17,8 @@ pub struct Settings {
     pub events_max: usize,
     /// The most choices (`n`) of one request.
     pub choices_max: u32,
+    /// What share of answers the first reservation of one covers, where money is limited.
+    pub opening_quantile: Chance,
     /// The most requests in flight at once; more are refused as overload.
     pub flights_max: usize,
 }

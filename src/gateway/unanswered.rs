@@ -23,7 +23,7 @@ use super::books::Books;
 use super::cascade::Flown;
 use super::flying::{Flying, choices, meters, terms};
 use super::landing::Landing;
-use super::{Report, needs};
+use super::{Report, about, needs};
 
 const SILENT: &str = "the model only called tools that it may not call, and said nothing when it was asked without tools; \
                       ask another model, or leave it more calls";
@@ -108,7 +108,10 @@ impl Flying {
             for thinking in [Some(Tokens::ZERO), stated.thinking] {
                 let budget = Budget { thinking, cost, deadline, ..stated.clone() };
                 let choices = u32::try_from(mute.len()).unwrap_or(u32::MAX);
-                let offer = self.offer_again(&flown.offer.model, &demand, request, (&budget, choices));
+                // Beyond what the request's own money pays for, what its account has left counts.
+                let left = if cost.is_some() { Allowance::default() } else { self.left() };
+                let limits = (&budget, &left);
+                let offer = self.offer_again(&flown.offer.model, &demand, request, limits, choices);
                 if let Some(offer) = offer
                     && books.aside(offer.worst, taken).await
                 {
@@ -133,7 +136,14 @@ impl Flying {
         let most = fleet.prompt_tokens(request);
         let prompt = counted.map_or(most, |counted| counted.min(most));
         of_model.prompt = prompt;
+        of_model.prompt_least = of_model.prompt_least.min(prompt);
         Some((demand, prompt))
+    }
+
+    /// What its account has left beside what is set aside for it.
+    fn left(&self) -> Allowance {
+        let ledger = &self.parts.ledger;
+        ledger.allowance(&self.account, &about::of(&self.request.extra), ledger.now())
     }
 
     fn offer_again(
@@ -141,7 +151,8 @@ impl Flying {
         model: &str,
         demand: &Demand,
         request: &Request,
-        (budget, choices): (&Budget, u32),
+        (budget, allowance): (&Budget, &Allowance),
+        choices: u32,
     ) -> Option<Offer> {
         let model = self.models.iter().find(|known| *known.name == *model)?;
         let planned = plan::plan(&plan::Ask {
@@ -149,14 +160,14 @@ impl Flying {
             models: &[&**model],
             route: &Route::usual(&model.name),
             market: &self.market,
-            // Whether it fits is for the reservation to say.
-            allowance: &Allowance::default(),
+            allowance,
             budget,
             needs: &needs::of(request),
             choices,
             streams: request.streams,
             sticky: None,
             explore: None,
+            opening_quantile: self.parts.settings.opening_quantile,
         });
         planned.ok().map(|plan| plan.best)
     }

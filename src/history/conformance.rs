@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalog::{
-    Candidate, ChoiceOutcome, Class, Decision, Ended, LogNormal, ModelDemand, Outcome, SolutionEnded, Source,
+    Candidate, ChoiceOutcome, Class, Decision, Ended, LogNormal, Measured, ModelDemand, Outcome, SolutionEnded, Source,
     Spent, Stakes, TaskClass, Verdict,
 };
 use crate::units::{AccountId, Chance, Difficulty, Money, RequestId, Timestamp, Tokens};
@@ -60,6 +60,8 @@ fn candidate(name: &str) -> Candidate {
         blind: Chance::new(0.1),
         bend: 1.5,
         spread: 0.01,
+        prompt_least: Tokens(3),
+        measured: Measured { thinking: true, solution: false },
     };
     Candidate {
         model: name.into(),

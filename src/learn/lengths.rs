@@ -6,7 +6,7 @@
 //! now: the step of the expectation-maximisation for right-censored data, taken once for each outcome (Cappé and
 //! Moulines, *On-line expectation–maximization algorithm for latent data models*, 2009).
 
-use crate::catalog::{Ended, LogNormal, ModelDemand};
+use crate::catalog::{Ended, LogNormal, Measured, ModelDemand};
 use crate::units::Tokens;
 
 use super::Lesson;
@@ -31,6 +31,7 @@ const REQUEST: std::ops::RangeInclusive<f64> = 0.2..=5.0;
 pub(super) struct Lengths {
     classes: [Length; CLASSES],
     slopes: Slopes,
+    measured: Measured,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,7 +55,9 @@ impl Lengths {
         let usual = Length { shift: 0.0, scale: 1.0, ratio: 1.0 }.after(&all);
         let class =
             |at: usize| sums.get(at * SUMS_EACH..(at + 1) * SUMS_EACH).map_or(usual, |own| usual.after(own));
-        Lengths { classes: std::array::from_fn(class), slopes: Slopes::of(slopes) }
+        let [thoughts, _, _, answers, _] = all;
+        let measured = Measured { thinking: thoughts >= PRIOR, solution: answers >= PRIOR };
+        Lengths { classes: std::array::from_fn(class), slopes: Slopes::of(slopes), measured }
     }
 
     /// Corrects what the prior predicted of a request with these features.
@@ -65,6 +68,8 @@ impl Lengths {
         let LogNormal { mu, sigma } = demand.thinking;
         demand.thinking = LogNormal { mu: mu + shift * sigma, sigma: sigma * scale };
         demand.solution = Tokens::round((demand.solution.as_f64() * ratio).max(1.0));
+        demand.measured.thinking |= self.measured.thinking;
+        demand.measured.solution |= self.measured.solution;
     }
 }
 

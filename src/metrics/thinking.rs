@@ -15,6 +15,7 @@ pub struct Thinking {
     pub ended: IntCounterVec,
     pub overshoot: HistogramVec,
     pub solution_used: HistogramVec,
+    pub solution_ended: IntCounterVec,
     pub estimated: IntCounterVec,
     pub leaks: IntCounterVec,
     pub overran: IntCounterVec,
@@ -31,6 +32,11 @@ impl Thinking {
             ended: make.counts("thinking_ended_total", "Thoughts by how they ended", &["model", "ended"])?,
             overshoot: spread("thinking_overshoot_tokens", "Thinking tokens used beyond the budget", model)?,
             solution_used: spread("solution_tokens_used", "Solution tokens used", model)?,
+            solution_ended: make.counts(
+                "solution_ended_total",
+                "Answers by what ended them",
+                &["model", "ended"],
+            )?,
             estimated: make.counts(
                 "estimated_usage_total",
                 "Answers whose usage was reckoned, not reported",

@@ -1,13 +1,14 @@
 //! Every way to serve a request, priced, as plain numbers: an offer in full is only made of the few that are taken.
 
-use crate::catalog::{Capability, Model, Odds, Outlook, Service, Vote};
+use crate::catalog::{Capability, LimitedBy, Model, Odds, Outlook, Service, Vote};
 use crate::units::{Chance, Tokens};
 
+use super::answer::{Answer, MONEY_PART};
 use super::bounds::{self, Bounds};
-use super::budgets::{self, Budgets};
+use super::budgets::Budgets;
 use super::purse::Purse;
 use super::terms::{Expected, Terms, rounded};
-use super::why::Reason;
+use super::why::{Reason, Reasons};
 use super::{Ask, Refusal};
 
 /// To so many models a cascade may lead: those of most value by themselves.
@@ -22,8 +23,6 @@ pub(super) struct Serving<'a> {
     pub bounds: Bounds<'a>,
     pub budgets: Budgets<'a>,
     pub purse: Purse<'a>,
-    /// True where even the longest thought with the longest answer can be reserved, once.
-    roomy: bool,
 }
 
 /// One way to serve, priced.
@@ -32,7 +31,8 @@ pub(super) struct Candidate {
     /// Which of the models that can serve.
     pub serving: usize,
     pub thinking: Tokens,
-    pub solution: Tokens,
+    /// How far its answer may go.
+    pub answer: Answer,
     /// How many answers at most.
     pub samples: u32,
     /// Which candidate a cascade goes on with.
@@ -57,24 +57,28 @@ impl<'a> Serving<'a> {
         let bounds = Bounds::of(ask, &terms)?;
         let purse = Purse::whole(ask, &model.name);
         let budgets = Budgets::of(ask, &terms, &bounds, &purse)?;
-        let (longest, answer) = (budgets.ceiling.most, bounds.solution(&terms, Tokens::ZERO));
-        let roomy = purse.is_bottomless() || purse.holds(terms.worst(longest, answer));
-        Ok(Serving { terms, bounds, budgets, purse, roomy })
+        Ok(Serving { terms, bounds, budgets, purse })
     }
 
     /// One answer under a thinking budget, where that can be reserved.
     pub(super) fn single(&self, ask: &Ask, serving: usize, thinking: Tokens) -> Option<Candidate> {
-        let solution = match self.roomy {
-            true => self.bounds.solution(&self.terms, thinking),
-            false => budgets::solution(&self.terms, &self.bounds, &self.purse, thinking),
-        };
-        if !self.roomy && !self.holds(thinking, solution, 1) {
+        let answer = Answer::of(&self.terms, &self.bounds, &self.purse, thinking);
+        if !self.holds(thinking, answer.opening, 1) {
             return None;
         }
-        let Expected { success, dollars, seconds } = self.terms.expected(thinking, solution);
+        let Expected { success, dollars, seconds } = self.terms.expected(thinking, answer.most);
         let burden = burden(ask, dollars, seconds);
         let (samples, second) = (1, None);
-        Some(Candidate { serving, thinking, solution, samples, second, success, dollars, seconds, burden })
+        Some(Candidate { serving, thinking, answer, samples, second, success, dollars, seconds, burden })
+    }
+
+    /// What keeps an answer from going as far as caller, operator and model allow.
+    pub(super) fn answer_reason(&self, thinking: Tokens, answer: &Answer) -> Option<Reason<'a>> {
+        if answer.by != LimitedBy::Money {
+            return None;
+        }
+        let longer = self.terms.worst(thinking, answer.most + Tokens(1));
+        self.purse.reason(longer).or_else(|| self.purse.part(MONEY_PART).reason(longer))
     }
 
     /// A vote among answers like one, where that can be reserved and is there in time.
@@ -82,7 +86,7 @@ impl<'a> Serving<'a> {
         let samples = odds.samples;
         let Outlook { right, asked, .. } = odds.outlook(one.success());
         let slowest = one.seconds * f64::from(samples - samples / 2);
-        if !self.holds(one.thinking, one.solution, samples) || !in_time(ask, slowest) {
+        if !self.holds(one.thinking, one.answer.opening, samples) || !in_time(ask, slowest) {
             return None;
         }
         // A majority's worth of answers is made side by side, the others one after another.
@@ -91,8 +95,8 @@ impl<'a> Serving<'a> {
         Some(Candidate { samples, success: rounded(right), dollars, seconds, burden, ..*one })
     }
 
-    fn holds(&self, thinking: Tokens, solution: Tokens, samples: u32) -> bool {
-        self.purse.is_bottomless() || self.purse.holds(self.terms.worst(thinking, solution) * samples)
+    fn holds(&self, thinking: Tokens, opening: Tokens, samples: u32) -> bool {
+        self.purse.is_bottomless() || self.purse.holds(self.terms.worst(thinking, opening) * samples)
     }
 }
 
@@ -117,6 +121,9 @@ impl<'a> Board<'a> {
                 Err(refusal) => refused(model, refusal),
             }
         }
+        if servings.iter().any(|serving: &Serving| serving.bounds.fits) {
+            servings.retain(|serving| serving.bounds.fits);
+        }
         stay(ask, &mut servings);
         let most = servings.iter().map(|serving: &Serving| serving.budgets.each().len()).sum();
         let mut candidates = Vec::with_capacity(most);
@@ -134,6 +141,12 @@ impl<'a> Board<'a> {
     pub(super) fn reason(&self, candidate: &Candidate) -> Reason<'a> {
         let ceiling = self.servings[candidate.serving].budgets.ceiling;
         if candidate.thinking == ceiling.most { ceiling.by } else { Reason::Value }
+    }
+
+    /// What limits the budgets of one that was taken.
+    pub(super) fn reasons(&self, (candidate, thinking): &(Candidate, Reason<'a>)) -> Reasons<'a> {
+        let answer = self.servings[candidate.serving].answer_reason(candidate.thinking, &candidate.answer);
+        Reasons { thinking: *thinking, answer }
     }
 
     /// A model's longest thought, where the caller left it open.
@@ -208,8 +221,8 @@ impl<'a> Board<'a> {
         let success = rounded(agreed_right + on * (next.success - lost).max(0.0));
         let slowest = one.seconds * f64::from(samples - samples / 2) + next.seconds;
         let last = &self.servings[next.serving];
-        let worst = serving.terms.worst(one.thinking, one.solution) * samples
-            + last.terms.worst(next.thinking, next.solution);
+        let worst = serving.terms.worst(one.thinking, one.answer.opening) * samples
+            + last.terms.worst(next.thinking, next.answer.opening);
         let fits = serving.purse.holds(worst) && last.purse.holds(worst) && in_time(ask, slowest);
         if !fits || success <= one.success {
             return None;

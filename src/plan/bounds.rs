@@ -1,13 +1,22 @@
-//! How far thought and answer may go: what the caller stated, the deadline, the context, the provider.
+//! How far thought and answer may go: what caller and operator stated, the context, the provider; for the thought, the
+//! deadline too. An answer is never limited by an estimate.
 
 use std::time::Duration;
 
+use crate::catalog::{Class, LimitedBy};
 use crate::chat::Members;
-use crate::units::Tokens;
+use crate::units::{Chance, Tokens};
 
 use super::terms::Terms;
 use super::why::Reason;
 use super::{Ask, Refusal};
+
+/// Beside a planned thought an answer keeps one part in so many of what there is, where its length is not known.
+const ANSWER_PART: u64 = 4;
+/// Where it is known, it keeps room for this share of such answers.
+const KEPT: f64 = 0.99;
+/// Where a model cannot be kept from thinking, its thought is left one part in so many of what there is.
+const THOUGHT_PART: u64 = 2;
 
 /// The most that a thought may take, and what says so.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,23 +25,32 @@ pub(super) struct Ceiling<'a> {
     pub by: Reason<'a>,
 }
 
-/// The room for thought and answer on one model. An answer's budget is always set aside first: all of a
-/// stated one; of one that is left to us, twice what an answer usually takes, and more where there is room.
+/// How far an answer may go, whatever the money.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Room {
+    pub most: Tokens,
+    pub by: LimitedBy,
+    /// The most that certainly fits into the context with it: less, where of the prompt only its bytes are known.
+    pub sure: Tokens,
+    /// Whether an upstream is told of it that needs no limit.
+    pub told: bool,
+}
+
+/// The room for thought and answer on one model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds<'a> {
     /// The most that a thought may take.
     pub thinking: Ceiling<'a>,
-    /// The most that an answer may take.
-    solution: Tokens,
-    /// The least that is kept for an answer, whatever the thought.
-    pub kept: Tokens,
-    /// For an answer without a thought, by context and caller.
-    room: Tokens,
-    /// The same for thought and answer together: a thought may have to be closed.
-    together: Tokens,
-    /// The deadline in seconds, where the answer's budget is left to us; a stated one stays, and running
-    /// into the deadline ends it.
-    deadline: Option<f64>,
+    /// What a usual answer takes: the least that one is planned with.
+    pub usual: Tokens,
+    /// What an answer hardly exceeds, by the quantile that reservations open with.
+    pub ample: Tokens,
+    /// False where prompt and usual answer may be too long for the context.
+    pub fits: bool,
+    /// How long an answer may be by what caller and operator said of it alone.
+    wanted: Tokens,
+    total: Option<Tokens>,
+    solution: Option<Tokens>,
 }
 
 impl<'a> Bounds<'a> {
@@ -40,52 +58,92 @@ impl<'a> Bounds<'a> {
     pub(super) fn of(ask: &Ask, terms: &Terms) -> Result<Bounds<'a>, Refusal> {
         let (budget, overhead) = (ask.budget, terms.overhead(Tokens::ZERO));
         let (members, closing) = (&budget.members, terms.overhead(Tokens(1)).saturating_sub(overhead));
-        let in_context = context_room(terms, members)?;
-        let in_total = total_room(budget.total, terms.written(Tokens::ZERO), members)?;
-        let room = in_context.min(in_total);
-        let in_context = in_context.saturating_sub(closing);
+        check_context(terms, members)?;
+        check_total(budget.total, terms.written(Tokens::ZERO), members)?;
+        let wanted = wanted(ask, terms)?;
+        let usual = wanted.min(terms.demand.solution_usual());
+        let ample = wanted.min(terms.demand.solution_within(ask.opening_quantile));
+        let in_context = terms.model.context.saturating_sub(terms.taken_likely(Tokens(1)));
+        let fits = terms.model.context > terms.taken_likely(Tokens::ZERO) + usual;
         let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written(Tokens(1)));
-        let most = terms.model.solution_max.unwrap_or(Tokens::MAX);
-        let wanted = budget.solution.map_or(most, |stated| stated.min(most));
-        if wanted == Tokens::ZERO {
-            let member = members.solution;
-            return Err(Refusal::BudgetTooSmall { needed: Tokens(1), stated: wanted, member });
-        }
-        let solution = wanted.min(room);
-        let usual = solution.min(terms.demand.solution * 2 + Tokens(16));
-        let kept = if budget.solution.is_some() { solution } else { usual };
-        let beside = if budget.solution.is_some() { wanted } else { usual };
-        let by_total = in_total.saturating_sub(beside);
+        let in_output = output(terms, Tokens(1));
+        let together = in_context.min(in_total).min(in_output);
+        // A stated thought gives way only so far that a usual answer fits beside it.
+        let kept = if budget.thinking.is_some() { usual } else { planned(terms, together).min(wanted) };
+        let kept_of_total = if budget.solution.is_some() { wanted } else { kept };
+        let beside = |room: Tokens, kept: Tokens| {
+            let must = if terms.allows(Tokens::ZERO) { Tokens::ZERO } else { Tokens(room.0 / THOUGHT_PART) };
+            room.saturating_sub(kept).max(must)
+        };
         let mut thinking = Ceiling { most: terms.model.thinking_max, by: Reason::Provider };
-        thinking.lower(in_context.saturating_sub(usual), Reason::Context);
-        thinking.lower(by_total, Reason::Total(members.total));
-        let deadline = deadline(ask);
-        if let Some(left) = deadline {
-            let shortest = terms.seconds_at_most(Tokens::ZERO, terms.demand.solution.min(solution));
+        thinking.lower(beside(in_context, kept), Reason::Context);
+        thinking.lower(beside(in_output, kept), Reason::Output);
+        thinking.lower(beside(in_total, kept_of_total), Reason::Total(members.total));
+        if let Some(left) = deadline(ask) {
+            let shortest = terms.seconds_at_most(Tokens::ZERO, terms.demand.solution.min(wanted));
             let seconds = left.as_secs_f64();
             if shortest > seconds {
                 let member = (budget.deadline == Some(left)).then_some(members.deadline);
                 return Err(Refusal::DeadlineUnreachable { needed: duration(shortest), left, member });
             }
-            let spare = seconds - terms.seconds_at_most(Tokens::ZERO, closing + kept);
+            let spare = seconds - terms.seconds_at_most(Tokens::ZERO, closing + usual);
             thinking.lower(whole(spare / terms.seconds_per_thought()), Reason::Deadline(members.deadline));
         }
-        let deadline = deadline.filter(|_| budget.solution.is_none()).map(|left| left.as_secs_f64());
-        Ok(Bounds { thinking, solution, kept, room, together: in_context.min(in_total), deadline })
+        let (total, solution) = (budget.total, budget.solution);
+        Ok(Bounds { thinking, usual, ample, fits, wanted, total, solution })
     }
 
-    /// The answer's budget beside a thinking budget of `t`, where money does not matter.
-    pub(super) fn solution(&self, terms: &Terms, t: Tokens) -> Tokens {
-        let room = if t == Tokens::ZERO { self.room } else { self.together };
-        let solution = self.solution.min(room.saturating_sub(t));
-        match self.deadline {
-            Some(seconds) => {
-                let spare = seconds - terms.seconds_at_most(t, Tokens::ZERO);
-                solution.min(whole(spare / terms.conditions.token).max(Tokens(1)))
-            }
-            None => solution,
-        }
+    /// True where an answer may take all of so many tokens, so that only a limit that it has in common with its thought keeps it from
+    /// them.
+    pub(super) fn shares(&self, together: Tokens) -> bool {
+        together <= self.wanted
     }
+
+    /// How far an answer may go beside a thinking budget of `t`.
+    pub(super) fn room(&self, terms: &Terms, t: Tokens) -> Room {
+        let in_total = self.total.map(|total| total.saturating_sub(t + terms.written(t)));
+        let stated = in_total.unwrap_or(Tokens::MAX).min(self.solution.unwrap_or(Tokens::MAX));
+        let operator = terms.model.solution_max.unwrap_or(Tokens::MAX);
+        let least = terms.demand.prompt_least + terms.overhead(t);
+        let own = terms.model.context.saturating_sub(least + t).min(output(terms, t));
+        let (most, by) = [(stated, LimitedBy::Caller), (operator, LimitedBy::Operator), (own, LimitedBy::Model)]
+            .into_iter()
+            .reduce(|least, other| if other.0 < least.0 { other } else { least })
+            .unwrap_or((own, LimitedBy::Model));
+        let most = most.max(Tokens(1));
+        let sure = most.min(terms.model.context.saturating_sub(terms.taken_likely(t) + t)).max(Tokens(1));
+        if terms.is_raw() {
+            // An API that a text goes on by takes 16 tokens to be wanted where nothing is said.
+            return Room { most: sure, by, sure, told: true };
+        }
+        Room { most, by, sure, told: by != LimitedBy::Model && sure == most }
+    }
+}
+
+/// How long an answer may be by what caller and operator said of it alone.
+fn wanted(ask: &Ask, terms: &Terms) -> Result<Tokens, Refusal> {
+    let limits = [ask.budget.solution, terms.model.solution_max];
+    let wanted = limits.into_iter().flatten().min().unwrap_or(Tokens::MAX);
+    if wanted == Tokens::ZERO {
+        let member = ask.budget.members.solution;
+        return Err(Refusal::BudgetTooSmall { needed: Tokens(1), stated: wanted, member });
+    }
+    Ok(wanted)
+}
+
+/// What is kept for the answer beside a planned thought, of all that there is.
+fn planned(terms: &Terms, all: Tokens) -> Tokens {
+    match terms.demand.measured.solution {
+        true => terms.demand.solution_within(Chance::new(KEPT)),
+        false => Tokens(all.0 / ANSWER_PART),
+    }
+}
+
+/// What the provider's limit on a call's output leaves to the answer beside a thinking budget of `t`. Who resumes a thought asks
+/// for the answer in a call of its own.
+fn output(terms: &Terms, t: Tokens) -> Tokens {
+    let most = terms.model.output_max.unwrap_or(Tokens::MAX);
+    if terms.class == Class::Continue { most } else { most.saturating_sub(t + terms.written(t)) }
 }
 
 impl<'a> Ceiling<'a> {
@@ -97,25 +155,22 @@ impl<'a> Ceiling<'a> {
     }
 }
 
-fn context_room(terms: &Terms, members: &Members) -> Result<Tokens, Refusal> {
-    let (context, taken) = (terms.model.context, terms.demand.prompt + terms.overhead(Tokens::ZERO));
-    match context.saturating_sub(taken) {
-        Tokens::ZERO => {
-            let member = members.prompt;
-            Err(Refusal::ContextExceeded { needed: taken + Tokens(1), context, member })
-        }
-        room => Ok(room),
+/// Refuses a prompt that is certainly too long. Of one that may be, its provider knows.
+fn check_context(terms: &Terms, members: &Members) -> Result<(), Refusal> {
+    let (context, taken) =
+        (terms.model.context, terms.demand.prompt_least + terms.overhead(Tokens::ZERO));
+    if taken < context {
+        return Ok(());
     }
+    Err(Refusal::ContextExceeded { needed: taken + Tokens(1), context, member: members.prompt })
 }
 
-fn total_room(total: Option<Tokens>, overhead: Tokens, members: &Members) -> Result<Tokens, Refusal> {
-    match total.map(|total| (total, total.saturating_sub(overhead))) {
-        Some((stated, Tokens::ZERO)) => {
-            let member = members.total;
-            Err(Refusal::BudgetTooSmall { needed: overhead + Tokens(1), stated, member })
+fn check_total(total: Option<Tokens>, overhead: Tokens, members: &Members) -> Result<(), Refusal> {
+    match total.filter(|total| *total <= overhead) {
+        Some(stated) => {
+            Err(Refusal::BudgetTooSmall { needed: overhead + Tokens(1), stated, member: members.total })
         }
-        Some((_, room)) => Ok(room),
-        None => Ok(Tokens::MAX),
+        None => Ok(()),
     }
 }
 

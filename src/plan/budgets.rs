@@ -1,7 +1,7 @@
 //! Which thinking budgets a model is offered with: the stated one, the effort's, or a grid to choose from.
 
 use crate::catalog::{Class, LogNormal, Service, WorstCase};
-use crate::chat::Members;
+use crate::chat::{Depth, Members};
 use crate::units::{Effort, Tokens};
 
 use super::bounds::{Bounds, Ceiling};
@@ -36,10 +36,7 @@ impl<'a> Budgets<'a> {
     ) -> Result<Budgets<'a>, Refusal> {
         let (mut ceiling, members) = (bounds.thinking, &ask.budget.members);
         if let Some(depth) = &ask.budget.depth {
-            ceiling.lower_or_keep(
-                effort_budget(&terms.demand.thinking, depth.effort),
-                Reason::Effort(members.depth),
-            );
+            ceiling.go_by_effort(depth, members, terms);
         }
         if let Some(stated) = ask.budget.thinking {
             // Nobody states it of a text: it is said for all of them.
@@ -48,11 +45,12 @@ impl<'a> Budgets<'a> {
                 .lower_or_keep(stated, if is_text { Reason::Text } else { Reason::Stated(members.thinking) });
         }
         ceiling.admit_no_effect(ask, terms);
-        lower_to(&mut ceiling, &Purse::stated(ask), terms, bounds)?;
+        let planned = ask.budget.thinking.is_none();
+        lower_to(&mut ceiling, (&Purse::stated(ask), planned), terms, bounds)?;
         if ask.budget.thinking.is_some() {
-            whole.check(least(terms, bounds, ceiling.most))?;
+            whole.check(least(terms, bounds, (ceiling.most, bounds.usual)))?;
         }
-        lower_to(&mut ceiling, whole, terms, bounds)?;
+        lower_to(&mut ceiling, (whole, planned), terms, bounds)?;
         ceiling.respect_least(terms, members)?;
         let fixed = ask.budget.thinking.is_some() || ask.budget.depth.is_some();
         let mut budgets = Budgets { each: [ceiling.most; GRID_MAX], count: 1, ceiling, fixed };
@@ -100,12 +98,6 @@ impl<'a> Budgets<'a> {
     }
 }
 
-/// The answer's budget beside a thinking budget of `t`: as much as there is room and money for.
-pub(super) fn solution(terms: &Terms, bounds: &Bounds, purse: &Purse, t: Tokens) -> Tokens {
-    let most = bounds.solution(terms, t);
-    largest(bounds.kept.min(most), most, |s| purse.holds(terms.worst(t, s)))
-}
-
 /// The budget of an effort: below 1 the least t with `E[min(L, t)] ≥ effort·E[L]`, though never beyond P99, so
 /// that it joins what holds from 1 on, effort × P99. That more effort never yields less holds for the search too, whatever the rounding:
 /// two searches take the same steps until the smaller target goes left.
@@ -139,6 +131,18 @@ impl<'a> Ceiling<'a> {
         if terms.allows(self.most) { Ok(()) } else { Err(Refusal::AlwaysThinks { needed, member }) }
     }
 
+    /// A share of the usual thought, where that is known. Else a word says nothing of tokens, and cuts nothing.
+    fn go_by_effort(&mut self, depth: &Depth, members: &Members, terms: &Terms) {
+        let is_none = depth.effort.get() <= 0.0;
+        if is_none || terms.hides_thoughts() || terms.knows_thoughts() {
+            let budget = effort_budget(&terms.demand.thinking, depth.effort);
+            return self.lower_or_keep(budget, Reason::Effort(members.depth));
+        }
+        if self.by == Reason::Provider && self.most > Tokens::ZERO {
+            self.by = Reason::Unknown(members.depth);
+        }
+    }
+
     /// Who asks a model for thought that is not known to think is told that this does nothing.
     fn admit_no_effect(&mut self, ask: &Ask, terms: &Terms) {
         let members = &ask.budget.members;
@@ -158,32 +162,42 @@ impl<'a> Ceiling<'a> {
     }
 }
 
-/// Lowers a ceiling to what a purse holds; refuses where it does not even hold an answer alone.
+/// Lowers a ceiling to what a purse holds; refuses where it does not even hold an answer alone. Beside a planned thought the
+/// answer keeps what it hardly exceeds, though of the money no more than half.
 fn lower_to<'a>(
     ceiling: &mut Ceiling<'a>,
-    purse: &Purse<'a>,
+    (purse, planned): (&Purse<'a>, bool),
     terms: &Terms,
     bounds: &Bounds,
 ) -> Result<(), Refusal> {
-    if purse.is_bottomless() || purse.holds(least(terms, bounds, ceiling.most)) {
+    let first = terms.least_thought().min(ceiling.most);
+    let mut kept = bounds.usual;
+    if purse.is_bottomless() {
         return Ok(());
     }
-    purse.check(least(terms, bounds, Tokens::ZERO))?;
-    let most = largest(Tokens::ZERO, ceiling.most, |t| purse.holds(least(terms, bounds, t)));
+    if planned && !purse.holds(least(terms, bounds, (ceiling.most, bounds.ample))) {
+        let half = purse.part(2);
+        kept = largest(bounds.usual, bounds.ample, |s| half.holds(least(terms, bounds, (first, s))));
+    }
+    if purse.holds(least(terms, bounds, (ceiling.most, kept))) {
+        return Ok(());
+    }
+    purse.check(least(terms, bounds, (first, bounds.usual)))?;
+    let most = largest(first, ceiling.most, |t| purse.holds(least(terms, bounds, (t, kept))));
     // Of several caps the tightest is named: the one that the next token does not fit under.
-    if let Some(by) = purse.reason(least(terms, bounds, most + Tokens(1))) {
+    if let Some(by) = purse.reason(least(terms, bounds, (most + Tokens(1), kept))) {
         *ceiling = Ceiling { most, by };
     }
     Ok(())
 }
 
-/// The worst case of a thinking budget with the least budget for the answer.
-fn least(terms: &Terms, bounds: &Bounds, t: Tokens) -> WorstCase {
-    terms.worst(t, bounds.kept.min(bounds.solution(terms, t)))
+/// The worst case of a thinking budget with an answer of `s`, as far as there is room for it.
+fn least(terms: &Terms, bounds: &Bounds, (t, s): (Tokens, Tokens)) -> WorstCase {
+    terms.worst(t, s.min(bounds.room(terms, t).most))
 }
 
 /// The largest count from `low` to `high` that fits, by bisection, given that `low` does.
-fn largest(low: Tokens, high: Tokens, fits: impl Fn(Tokens) -> bool) -> Tokens {
+pub(super) fn largest(low: Tokens, high: Tokens, fits: impl Fn(Tokens) -> bool) -> Tokens {
     if fits(high) {
         return high;
     }

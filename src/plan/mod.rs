@@ -6,6 +6,7 @@
 //! stops to pay. Where a route explores, the model is drawn (`explore`). A plan reserves nothing itself. A quote shows
 //! all that was priced.
 
+mod answer;
 mod board;
 mod bounds;
 mod budgets;
@@ -40,6 +41,9 @@ pub const FALLBACKS_MAX: usize = 3;
 /// Which way of choosing this is, for those who judge decisions afterwards; another one has another name.
 pub const POLICY: &str = "value-1";
 
+/// What share of answers a first reservation covers where the operator says nothing of it.
+pub const OPENING_QUANTILE: f64 = 0.99;
+
 /// All that a plan depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
@@ -65,6 +69,8 @@ pub struct Ask<'a> {
     pub sticky: Option<Sticky<'a>>,
     /// Where a model is to be drawn rather than taken by its mean.
     pub explore: Option<Explore>,
+    /// What share of answers the first reservation of one is to cover, where money is limited.
+    pub opening_quantile: Chance,
 }
 
 /// The model that the last turns of an episode were served by.
@@ -107,7 +113,7 @@ pub fn plan(ask: &Ask) -> Result<Plan, Refusal> {
     let mut offers = taken.ranked.iter().map(|(candidate, reason)| offer(ask, &board, candidate, *reason));
     let best = offers.next().ok_or(Refusal::Unhealthy)?;
     let fallbacks: Vec<_> = offers.collect();
-    let why = why::why(ask, (&best, taken.ranked[0].1), taken.found, fallbacks.first());
+    let why = why::why(ask, (&best, board.reasons(&taken.ranked[0])), taken.found, fallbacks.first());
     let contenders = taken.stands.iter().map(|stand| offer::contender(ask, &board, stand)).collect();
     Ok(Plan { best, fallbacks, propensity: taken.propensity, contenders, why })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Class, Contender, LimitedBy, Offer};
+use crate::catalog::{Class, Contender, Offer};
 use crate::units::{Money, Tokens};
 
 use super::Ask;
@@ -12,24 +12,27 @@ use super::why::Reason;
 
 /// A candidate as an offer.
 pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Reason) -> Offer {
-    let Serving { terms, .. } = &board.servings[candidate.serving];
+    let serving = &board.servings[candidate.serving];
+    let terms = &serving.terms;
     let second = candidate.second.map(|at| {
         let second = &board.candidates[at];
         offer(ask, board, second, board.reason(second))
     });
-    let alone = terms.worst(candidate.thinking, candidate.solution) * candidate.samples;
+    let answer = &candidate.answer;
+    let alone = terms.worst(candidate.thinking, answer.opening) * candidate.samples;
     Offer {
         model: terms.model.name.clone(),
         class: terms.class,
         resume: terms.resume(candidate.thinking),
         thinking: candidate.thinking,
-        solution: candidate.solution,
-        solution_by: limited_by(ask),
-        opening: candidate.solution,
-        tells_limit: true,
+        solution: answer.most,
+        solution_by: answer.by,
+        answer_takes_rest: serving.bounds.shares(candidate.thinking + answer.most),
+        opening: answer.opening,
+        tells_limit: answer.told,
         overhead: terms.overhead(candidate.thinking),
         rescue: terms.may_be_rescued(),
-        effort: effort(ask, &board.servings[candidate.serving], candidate.thinking, reason),
+        effort: effort(ask, serving, candidate.thinking, reason),
         samples: candidate.samples,
         success: candidate.success(),
         cost: Money::from_dollars_up(candidate.dollars),
@@ -38,12 +41,6 @@ pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Rea
         seconds: candidate.seconds,
         value: candidate.value(board::worth(ask)),
     }
-}
-
-/// Who limits the answer.
-fn limited_by(ask: &Ask) -> LimitedBy {
-    let is_stated = ask.budget.solution.is_some() || ask.budget.total.is_some();
-    if is_stated { LimitedBy::Caller } else { LimitedBy::Model }
 }
 
 /// A model's best candidate for the decision log.
@@ -61,20 +58,23 @@ pub(super) fn contender(ask: &Ask, board: &Board, Stand { best, propensity }: &S
     }
 }
 
-/// The word to send to a model with efforts: the caller's own where it has it and nothing lowered it, else
-/// the highest whose usual thought fits the budget, or the lowest.
+/// The word to send. The caller's own, where nothing else says how long its thought is to be; to a model that hides its thoughts,
+/// where it has the word and nothing lowered it, else the highest whose usual thought fits the budget, or the lowest.
 fn effort(ask: &Ask, serving: &Serving, thinking: Tokens, reason: Reason) -> Option<String> {
     let model = serving.terms.model;
-    if serving.terms.class != Class::Effort {
-        return None;
-    }
-    if reason == Reason::Uncapped {
-        // As long as it likes is as its provider has it where nothing is said.
-        return None;
-    }
     let stated = ask.budget.depth.as_ref().and_then(|depth| depth.word.as_deref());
-    let own =
-        model.efforts.iter().find(|level| matches!(reason, Reason::Effort(_)) && stated == Some(&level.word));
+    if matches!(reason, Reason::Unknown(_)) {
+        return stated.map(str::to_owned);
+    }
+    // As long as it likes is as its provider has it where nothing is said.
+    if serving.terms.class != Class::Effort || reason == Reason::Uncapped {
+        return None;
+    }
+    let by_effort = stated.filter(|_| matches!(reason, Reason::Effort(_)));
+    if model.efforts.is_empty() {
+        return by_effort.map(str::to_owned);
+    }
+    let own = model.efforts.iter().find(|level| by_effort == Some(&level.word));
     let fitting = model.efforts.iter().rfind(|level| level.usual <= thinking && thinking > Tokens::ZERO);
     own.or(fitting).or(model.efforts.first()).map(|level| level.word.clone())
 }

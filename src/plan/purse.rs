@@ -6,14 +6,15 @@ use crate::units::{Amount, Limit, Money, Tokens};
 
 use super::Ask;
 use super::Refusal;
+use super::terms::Terms;
 use super::why::Reason;
 
 /// One limit on a worst case.
 #[derive(Debug, Clone, Copy)]
 enum Cap<'a> {
     Cost(Money),
-    Money(&'a Left<Money>),
-    Thinking(&'a Left<Tokens>),
+    Money(Money, &'a Left<Money>),
+    Thinking(Tokens, &'a Left<Tokens>),
 }
 
 /// Limits on a worst case.
@@ -40,10 +41,10 @@ impl<'a> Purse<'a> {
         Purse {
             caps: [
                 stated,
-                all.money.as_ref().map(Cap::Money),
-                all.thinking.as_ref().map(Cap::Thinking),
-                own.and_then(|own| own.money.as_ref()).map(Cap::Money),
-                own.and_then(|own| own.thinking.as_ref()).map(Cap::Thinking),
+                all.money.as_ref().map(Cap::money),
+                all.thinking.as_ref().map(Cap::thinking),
+                own.and_then(|own| own.money.as_ref()).map(Cap::money),
+                own.and_then(|own| own.thinking.as_ref()).map(Cap::thinking),
             ],
             member,
             cost,
@@ -55,6 +56,20 @@ impl<'a> Purse<'a> {
         self.caps.iter().all(Option::is_none)
     }
 
+    /// True where a longer answer is a larger worst case under one of the limits: one on money where it costs any, one on
+    /// thinking where a thought may fill what is left to the answer.
+    pub(super) fn limits_answers(&self, terms: &Terms) -> bool {
+        self.caps.iter().flatten().any(|cap| match cap {
+            Cap::Cost(_) | Cap::Money(..) => terms.is_priced(),
+            Cap::Thinking(..) => terms.hides_thoughts(),
+        })
+    }
+
+    /// The same with one part in so many of what limits leave; what the caller allows for this request alone stays whole.
+    pub(super) fn part(self, part: u64) -> Purse<'a> {
+        Purse { caps: self.caps.map(|cap| cap.map(|cap| cap.part(part))), ..self }
+    }
+
     /// Whether all of the worst case can be reserved.
     pub(super) fn holds(&self, worst: WorstCase) -> bool {
         self.caps.iter().flatten().all(|cap| cap.holds(worst))
@@ -64,8 +79,8 @@ impl<'a> Purse<'a> {
     pub(super) fn reason(&self, worst: WorstCase) -> Option<Reason<'a>> {
         self.caps.iter().flatten().find(|cap| !cap.holds(worst)).map(|cap| match cap {
             Cap::Cost(_) => Reason::Cost(self.cost),
-            Cap::Money(left) => Reason::Left(&left.limit),
-            Cap::Thinking(left) => Reason::Left(&left.limit),
+            Cap::Money(_, left) => Reason::Left(&left.limit),
+            Cap::Thinking(_, left) => Reason::Left(&left.limit),
         })
     }
 
@@ -85,22 +100,39 @@ impl<'a> Purse<'a> {
         };
         match cap {
             Cap::Cost(cost) => Refusal::RequestCost { needed: worst.money, cost: *cost, member: self.cost },
-            Cap::Money(Left { limit, amount, resets_at }) => {
+            Cap::Money(_, Left { limit, amount, resets_at }) => {
                 lacks(limit, Amount::Money(worst.money), Amount::Money(*amount), *resets_at)
             }
-            Cap::Thinking(Left { limit, amount, resets_at }) => {
+            Cap::Thinking(_, Left { limit, amount, resets_at }) => {
                 lacks(limit, Amount::Thinking(worst.thinking), Amount::Thinking(*amount), *resets_at)
             }
         }
     }
 }
 
-impl Cap<'_> {
+impl<'a> Cap<'a> {
+    fn money(left: &'a Left<Money>) -> Cap<'a> {
+        Cap::Money(left.amount, left)
+    }
+
+    fn thinking(left: &'a Left<Tokens>) -> Cap<'a> {
+        Cap::Thinking(left.amount, left)
+    }
+
+    /// The same with one part in so many of what is left; what the caller allows for this request alone stays whole.
+    fn part(self, part: u64) -> Cap<'a> {
+        match self {
+            Cap::Cost(_) => self,
+            Cap::Money(amount, left) => Cap::Money(Money(amount.0 / part), left),
+            Cap::Thinking(amount, left) => Cap::Thinking(Tokens(amount.0 / part), left),
+        }
+    }
+
     fn holds(&self, worst: WorstCase) -> bool {
         match self {
             Cap::Cost(cost) => worst.money <= *cost,
-            Cap::Money(left) => worst.money <= left.amount,
-            Cap::Thinking(left) => worst.thinking <= left.amount,
+            Cap::Money(amount, _) => worst.money <= *amount,
+            Cap::Thinking(amount, _) => worst.thinking <= *amount,
         }
     }
 }

@@ -39,10 +39,10 @@ pub fn quote(ask: &Ask) -> Result<Quote, Refusal> {
     let priced = board.candidates.iter();
     let mut offers: Vec<Offer> =
         priced.map(|candidate| offer(ask, &board, candidate, board.reason(candidate))).collect();
-    let (best, reason) = &taken.ranked[0];
-    let best_offer = offer(ask, &board, best, *reason);
+    let first = &taken.ranked[0];
+    let best_offer = offer(ask, &board, &first.0, first.1);
     let next = taken.ranked.get(1).map(|(next, reason)| offer(ask, &board, next, *reason));
-    let why = why::why(ask, (&best_offer, *reason), taken.found, next.as_ref());
+    let why = why::why(ask, (&best_offer, board.reasons(first)), taken.found, next.as_ref());
     let chosen = place(&mut offers, best_offer);
     if explore.is_some_and(|explore| explore.floor.get() > 0.0) {
         // The chances that a request would have, though none is drawn here.

@@ -1,13 +1,10 @@
 //! What one model would take for one request: the formulas of an offer.
 
-use crate::catalog::{Class, Conditions, Model, ModelDemand, Service, Tariff, WorstCase};
+use crate::catalog::{Class, Conditions, Model, ModelDemand, Rates, Service, Tariff, WorstCase};
 use crate::chat::Keep;
-use crate::units::{Money, Tokens};
+use crate::units::{Money, Price, Tokens};
 
 use super::{Ask, Refusal};
-
-/// The stop or discarded token that a call may be billed for beyond its limit.
-const STOP: Tokens = Tokens(1);
 
 /// What a model without a price costs, where no money is limited.
 static FREE: Tariff = Tariff::FREE;
@@ -134,6 +131,37 @@ impl<'a> Terms<'a> {
         self.resume.filter(|_| self.class != Class::Native || t > Tokens::ZERO)
     }
 
+    /// True where a text is to go on.
+    pub(super) fn is_raw(&self) -> bool {
+        self.raw
+    }
+
+    /// The least thought that the model can be given.
+    pub(super) fn least_thought(&self) -> Tokens {
+        if self.allows(Tokens::ZERO) { Tokens::ZERO } else { self.model.thinking_min.max(Tokens(1)) }
+    }
+
+    /// True where its usual lengths of thought are known: by what the operator or the catalogue says, or by what was learned.
+    pub(super) fn knows_thoughts(&self) -> bool {
+        self.model.thinking_usual.is_some() || !self.model.efforts.is_empty() || self.demand.measured.thinking
+    }
+
+    /// True where a thought is not seen, so that only a limit on all that is written holds it.
+    pub(super) fn hides_thoughts(&self) -> bool {
+        self.class == Class::Effort && self.thinks()
+    }
+
+    /// What is likely in the context beside thought and answer.
+    pub(super) fn taken_likely(&self, t: Tokens) -> Tokens {
+        self.demand.prompt_likely() + self.overhead(t)
+    }
+
+    /// True where a longer answer costs more.
+    pub(super) fn is_priced(&self) -> bool {
+        let free = |rates: &Rates| rates.list.output == Price::FREE;
+        !free(&self.tariff.rates) || self.tariff.long.as_ref().is_some_and(|(_, rates)| !free(rates))
+    }
+
     /// What stands beside a thinking budget of `t` and the answer: tags, hand-off, end of text.
     pub(super) fn overhead(&self, t: Tokens) -> Tokens {
         let hand_off = &self.model.hand_off;
@@ -160,7 +188,7 @@ impl<'a> Terms<'a> {
 
     /// True where one limit holds a hidden thought and the answer, so that the thought may leave it no room.
     pub(super) fn may_be_rescued(&self) -> bool {
-        self.class == Class::Effort && self.thinks()
+        self.hides_thoughts()
     }
 
     /// The most that budgets of `t` and `s` can take, over all choices.
@@ -186,11 +214,11 @@ impl<'a> Terms<'a> {
         let first = match self.class {
             Class::Inline => (prompt, t + overhead + s),
             Class::Native if thinks => (prompt, Class::native_most(t) + overhead + s),
-            Class::Continue if thinks => (prompt, t + STOP),
-            Class::Native | Class::Continue => (prompt + self.closed(), s + STOP),
-            Class::Turn if thinks => (prompt, t + s + STOP),
+            Class::Continue if thinks => (prompt, t),
+            Class::Native | Class::Continue => (prompt + self.closed(), s),
+            Class::Turn if thinks => (prompt, t + s),
             Class::Effort if self.thinks() => (prompt, t + s + overhead),
-            Class::Turn | Class::Effort => (prompt, s + STOP),
+            Class::Turn | Class::Effort => (prompt, s),
         };
         let second = match self.class {
             Class::Inline => (self.timed && thinks).then_some((prompt + t + overhead, Tokens::ZERO)),

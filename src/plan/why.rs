@@ -24,10 +24,14 @@ pub(super) enum Reason<'a> {
     Deadline(&'static str),
     /// The model's context.
     Context,
+    /// The most that its provider lets it write in one call.
+    Output,
     /// The most that the model can think.
     Provider,
     /// What the caller stated by this member does nothing, since the model is not known to think.
     Unthinking(&'static str),
+    /// The caller's effort by this member says nothing of tokens, since it is not known how long the model usually thinks.
+    Unknown(&'static str),
     /// The least that a provider takes.
     Least,
     /// What is left under a limit.
@@ -70,9 +74,13 @@ impl fmt::Display for Reason<'_> {
             Reason::Unthinking(member) => {
                 return write!(f, "{member} has no effect since the model is not known to think");
             }
+            Reason::Unknown(member) => {
+                return write!(f, "{member} cuts nothing since its usual thoughts are not known");
+            }
             Reason::Text => "as texts go on",
             Reason::Deadline(_) => "limited by the deadline",
             Reason::Context => "limited by the context",
+            Reason::Output => "limited by what its provider lets it write",
             Reason::Provider => "the most that the model thinks",
             Reason::Least => "less is no thought to its provider",
             Reason::Left(limit) => return write!(f, "limited by what {limit} has left"),
@@ -82,14 +90,26 @@ impl fmt::Display for Reason<'_> {
     }
 }
 
+/// What limits the two budgets of an offer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Reasons<'a> {
+    pub thinking: Reason<'a>,
+    /// Of the answer only where it is money.
+    pub answer: Option<Reason<'a>>,
+}
+
 /// One line on the chosen offer and the next best.
-pub(super) fn why(ask: &Ask, (best, reason): (&Offer, Reason), found: Found, next: Option<&Offer>) -> String {
+pub(super) fn why(ask: &Ask, best: (&Offer, Reasons<'_>), found: Found, next: Option<&Offer>) -> String {
+    let (best, Reasons { thinking: reason, answer }) = best;
     let mut why = String::with_capacity(160);
     // Writing to a text does not fail.
     let _ = write!(why, "{}, difficulty {:.2}: ", ask.demand.class.word(), ask.demand.difficulty.get());
     let _ = budget(&mut why, ask.demand, best);
     let _ = write!(why, " ({}), {reason}", best.success);
     let _ = price_of_money(&mut why, ask, reason);
+    if let Some(answer) = answer {
+        let _ = write!(why, "; its answer of up to {} tokens {answer}", best.solution);
+    }
     let _ = samples(&mut why, best);
     let _ = circumstances(&mut why, ask, best, found);
     if let Some(next) = next {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::catalog::{Allowance, Conditions, Demand, Market, Model, Needs};
 use crate::chat::Budget;
-use crate::plan::{Ask, plan};
+use crate::plan::{Ask, OPENING_QUANTILE, plan};
 use crate::units::{Chance, Tokens};
 
 use super::agenda::Happening;
@@ -131,6 +131,7 @@ impl Seen<'_> {
             streams: true,
             sticky: None,
             explore: None,
+            opening_quantile: Chance::new(OPENING_QUANTILE),
         };
         plan(&ask).map_or(0.0, |plan| plan.best.cost.as_dollars())
     }

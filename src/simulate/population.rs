@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Ended, LogNormal, ModelDemand, TaskClass};
+use crate::catalog::{Ended, LogNormal, Measured, ModelDemand, TaskClass};
 use crate::units::{Chance, Dice, Difficulty, Tokens, mixed};
 
 use super::scenario::{Answerer, Blur, Scenario, Work};
@@ -203,14 +203,17 @@ impl Population {
     fn demand(&self, request: &Request, model: usize, logit: f64, thinking: LogNormal) -> ModelDemand {
         let Work { guess, needs, .. } = self.classes[request.class];
         let chance = |logit: f64| Chance::new(guess + (1.0 - guess) * sigmoid(logit));
+        let prompt = Tokens::round((request.prompt.as_f64() * BOUND).ceil());
         ModelDemand {
             thinking,
             solution: Tokens::round(request.solution * (UNEVEN * UNEVEN / 2.0).exp()),
-            prompt: Tokens::round((request.prompt.as_f64() * BOUND).ceil()),
+            prompt,
             done: chance(logit),
             blind: chance(logit - needs),
             bend: self.models[model].bend,
             spread: 0.0,
+            prompt_least: prompt,
+            measured: Measured { thinking: true, solution: true },
         }
     }
 }

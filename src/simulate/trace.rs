@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::catalog::{Ended, LogNormal, ModelDemand, TaskClass};
+use crate::catalog::{Ended, LogNormal, Measured, ModelDemand, TaskClass};
 use crate::units::{Chance, Timestamp, Tokens};
 
 /// The requests of a decision log, in the order of their times.
@@ -221,6 +221,8 @@ impl Predicted {
             blind: Chance::new(self.blind),
             bend: self.bend,
             spread: 0.0,
+            prompt_least: self.prompt,
+            measured: Measured { thinking: true, solution: true },
         }
     }
 }

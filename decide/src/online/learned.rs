@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stint::catalog::{Demand, Ended, LogNormal, ModelDemand, SolutionEnded, TaskClass};
+use stint::catalog::{Demand, Ended, LogNormal, Measured, ModelDemand, SolutionEnded, TaskClass};
 use stint::learn::{Book, Context, Lesson, Settings};
 use stint::units::{Chance, Dice, Difficulty, Tokens};
 
@@ -68,6 +68,8 @@ impl Learned {
                 blind: Chance::new(chance),
                 bend: 1.0,
                 spread,
+                prompt_least: Tokens::ZERO,
+                measured: Measured::default(),
             };
             (self.names[arm].clone(), demand)
         };

@@ -57,6 +57,7 @@ pub(super) async fn ask(
         resume: attempt.class.is_resumed().then_some(attempt.class),
         thinking: attempt.thinking,
         solution: attempt.solution,
+        answer_takes_rest: false,
         solution_by: LimitedBy::Caller,
         tells_limit: true,
         overhead: model.hand_off.overhead,

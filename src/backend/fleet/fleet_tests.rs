@@ -59,6 +59,7 @@ async fn call(seat: &Seat) -> bool {
             seed: 1,
             hidden: false,
             tells_limit: true,
+            effort: None,
         })
         .await
     else {

@@ -5,7 +5,7 @@ use crate::catalog::{Class, Ended, SolutionEnded};
 use crate::chat::Finish;
 use crate::units::Tokens;
 
-use super::super::account::Close;
+use super::super::account::{Close, Lean};
 use super::super::quote::quote;
 use super::{Phases, State, Step};
 
@@ -106,6 +106,15 @@ impl Phases {
         if self.state == State::Thinking {
             self.state = State::Closed;
             self.account.spent.thinking_ended = ended;
+            self.leave_rest();
+        }
+    }
+
+    /// Leaves to the answer what the thought has left of a limit that holds both, by the count that is rather too high.
+    fn leave_rest(&mut self) {
+        if std::mem::take(&mut self.terms.answer_takes_rest) {
+            let used = self.account.thinking_with("", Tokens::ZERO, Lean::Early);
+            self.terms.solution += self.terms.thinking.saturating_sub(used);
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Terms {
     pub thinking: Tokens,
     /// The most that the answer may take.
     pub solution: Tokens,
+    /// True where the answer may take besides what its thought leaves: both stand under one limit.
+    pub answer_takes_rest: bool,
     /// Who says so.
     pub solution_by: LimitedBy,
     /// Whether an upstream that needs no limit is told one.
@@ -168,6 +170,11 @@ impl Phases {
     /// True where an upstream that needs no limit is told one all the same.
     pub fn tells_limit(&self) -> bool {
         self.terms.tells_limit
+    }
+
+    /// The caller's word for how hard to think, while the thought is asked for.
+    pub fn word(&self) -> Option<String> {
+        self.terms.effort.clone().filter(|_| self.class != Class::Effort && self.thinks)
     }
 
     /// True where the part that was called for last may think unseen.

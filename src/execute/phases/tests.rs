@@ -9,6 +9,7 @@ fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
         resume: (class != Class::Effort).then_some(class),
         thinking: Tokens(thinking),
         solution: Tokens(solution),
+        answer_takes_rest: false,
         solution_by: LimitedBy::Caller,
         tells_limit: true,
         overhead: Tokens(5),

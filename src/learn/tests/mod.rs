@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::catalog::{Demand, Ended, LogNormal, ModelDemand, SolutionEnded, TaskClass};
+use crate::catalog::{Demand, Ended, LogNormal, Measured, ModelDemand, SolutionEnded, TaskClass};
 use crate::units::{Chance, Dice, Difficulty, Tokens};
 
 use crate::learn::{Book, Context, Lesson, Mark, Settings, State, StateError};
@@ -23,6 +23,8 @@ fn prior() -> Demand {
         blind: Chance::new(done - 0.2),
         bend: 1.0,
         spread: 0.0,
+        prompt_least: Tokens(200),
+        measured: Measured::default(),
     };
     Demand {
         class: TaskClass::Math,

@@ -17,13 +17,17 @@ prop_compose! {
         ],
         input in 0..20_000_000_000u64, output in 0..80_000_000_000u64, priced in prop::bool::weighted(0.9),
         context in 50..20_000u64, thinking_max in prop_oneof![Just(0u64), 1..10_000u64],
-        solution_max in 1..2_000u64, overhead in 0..20u64,
+        (solution_max, output_max) in (prop::option::of(1..2_000u64), prop::option::of(1..9_000u64)),
+        overhead in 0..20u64, stops_billing in any::<bool>(), usual in prop::option::of(Just(Tokens(500))),
     ) -> Model {
         Model {
             tariff: priced.then(|| Tariff::plain(Prices { input: price(input), output: price(output) })),
             context: Tokens(context),
             thinking_max: Tokens(thinking_max),
-            solution_max: Some(Tokens(solution_max)),
+            solution_max: solution_max.map(Tokens),
+            output_max: output_max.map(Tokens),
+            stops_billing,
+            thinking_usual: usual,
             hand_off: HandOff { text: String::new(), overhead: Tokens(overhead), unthought: Tokens(overhead / 3) },
             ..model("", class)
         }
@@ -34,10 +38,13 @@ prop_compose! {
     fn any_demand()(
         mu in 0.0..9.0f64, sigma in 0.05..2.0f64, solution in 1..500u64, prompt in 1..3_000u64,
         done in 0.0..1.0f64, blind in 0.0..1.0f64, bend in 0.1..5.0f64,
+        known in any::<bool>(), bytes in prop_oneof![Just(1u64), Just(16u64)],
     ) -> ModelDemand {
         let (solution, prompt) = (Tokens(solution), Tokens(prompt));
         let (done, blind) = (Chance::new(done), Chance::new(blind));
-        ModelDemand { thinking: LogNormal { mu, sigma }, solution, prompt, done, blind, bend, spread: 0.0 }
+        let (prompt_least, measured) = (Tokens(prompt.0.div_ceil(bytes)), Measured { thinking: known, solution: known });
+        let thinking = LogNormal { mu, sigma };
+        ModelDemand { thinking, solution, prompt, done, blind, bend, spread: 0.0, prompt_least, measured }
     }
 }
 
@@ -114,7 +121,9 @@ proptest! {
             let all = offer.thinking + offer.overhead + offer.solution;
             prop_assert!(offer.solution > Tokens::ZERO);
             prop_assert!(offer.thinking <= model.thinking_max);
-            prop_assert!(demand.prompt + all <= model.context);
+            prop_assert!(demand.prompt_least + all <= model.context);
+            prop_assert!(offer.opening <= offer.solution);
+            prop_assert!(offer.opening == offer.solution || model.stops_billing);
             let is_closed_before = match offer.class {
                 Class::Inline => model.hand_off.unthought < model.hand_off.overhead,
                 class => class != Class::Effort,
@@ -131,7 +140,8 @@ proptest! {
             prop_assert!(offer.seconds.is_finite() && offer.value.is_finite());
             let conditions = world.market.models[&offer.model];
             if let (Some(deadline), true) = (world.budget.deadline, offer.thinking > Tokens::ZERO) {
-                let tokens = (offer.thinking + offer.solution).as_f64() * conditions.token;
+                let answer = demand.solution_usual().min(offer.solution);
+                let tokens = (offer.thinking + answer).as_f64() * conditions.token;
                 let before = conditions.queue + conditions.prefill * demand.prompt.as_f64();
                 prop_assert!(before + tokens <= deadline.as_secs_f64() + 1e-6);
             }

@@ -1,5 +1,6 @@
 //! What a caller can rely on: `rules` are tables, `laws` the properties of the design's "Budgets in".
 
+mod answers;
 mod exploring;
 mod laws;
 mod rules;
@@ -9,7 +10,7 @@ mod voting;
 
 use super::*;
 use crate::catalog::{
-    Capability, Class, EffortLevel, HandOff, Left, LogNormal, ModelDemand, Offer, Prices, Rates, Service,
+    Capability, Class, EffortLevel, HandOff, Left, LogNormal, Measured, ModelDemand, Offer, Prices, Rates, Service,
     Tariff, TaskClass,
 };
 use crate::chat::Depth;
@@ -61,6 +62,7 @@ impl World {
                 evidence,
             }),
             explore: self.explore,
+            opening_quantile: Chance::new(OPENING_QUANTILE),
         })
     }
 
@@ -114,6 +116,8 @@ fn demand(mu: f64, blind: f64, done: f64) -> ModelDemand {
         blind: Chance::new(blind),
         bend: 1.5,
         spread: 0.0,
+        prompt_least: Tokens(100),
+        measured: Measured { thinking: true, solution: true },
     }
 }
 

@@ -85,12 +85,12 @@ fn a_deadline_lowers_thinking_and_refuses_what_cannot_be_done() {
         w.budget.deadline = Some(Duration::from_secs(seconds));
     };
     check(|w| slow(w, 60), 300, 256, "stated");
-    check(|w| slow(w, 3), 140, 56, "deadline");
+    check(|w| slow(w, 3), 140, 256, "deadline");
     let stated = |w: &mut World| {
         slow(w, 3);
         w.budget.solution = Some(Tokens(100));
     };
-    check(stated, 96, 100, "deadline");
+    check(stated, 140, 100, "deadline");
     check_refused(
         |w| slow(w, 1),
         &Refusal::DeadlineUnreachable {
@@ -110,7 +110,7 @@ fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
         poor(w);
         w.budget.depth = effort_of(1.0, None);
     };
-    check(poor_effort, 100, 56, "key money month");
+    check(poor_effort, 93, 63, "key money month");
     let few = |w: &mut World| {
         (w.allowance.purse.thinking, w.budget.depth) = (thinking_left(30), effort_of(1.0, None));
     };
@@ -191,12 +191,12 @@ fn the_worst_case_is_that_of_the_class() {
         (worst.money.0, worst.thinking.0)
     };
     assert_eq!(worst(Class::Inline, 1), (100 * 100 + 400 * (200 + 4 + 256), 200));
-    let read_twice = 100 * (100 + 100 + 200 + 4) + 400 * (200 + 4 + 256 + 1);
+    let read_twice = 100 * (100 + 100 + 200 + 4) + 400 * (200 + 4 + 256);
     assert_eq!(worst(Class::Continue, 1), (read_twice, 200));
     let rescued = 100 * (100 + 100) + 400 * (200 + 4 + 256 + 4 + 256);
     assert_eq!(worst(Class::Effort, 1), (rescued, 200 + 256 + 4 + 256));
     assert_eq!(worst(Class::Continue, 3), (3 * read_twice, 600));
-    let turned = 100 * (100 + 100 + 200 + 4) + 400 * (200 + 256 + 1 + 4 + 256);
+    let turned = 100 * (100 + 100 + 200 + 4) + 400 * (200 + 256 + 4 + 256);
     assert_eq!(worst(Class::Turn, 1), (turned, 200));
     let beyond = 200 + 20 + 32;
     assert_eq!(worst(Class::Native, 1), (100 * 100 + 400 * (beyond + 4 + 256), beyond));
@@ -328,9 +328,9 @@ fn what_closes_a_thought_elsewhere_is_read_and_takes_nothing_of_the_answer() {
     };
     let prompt = world().demands[0].prompt.0;
     let Prices { input, output } = world().models[0].tariff.unwrap().rates.list;
-    for (class, resume, stops) in [(Class::Continue, Some(Class::Continue), 1), (Class::Native, None, 1)] {
+    for (class, resume) in [(Class::Continue, Some(Class::Continue)), (Class::Native, None)] {
         let alone = offered(class, 0, None);
-        let most = input.cost(Tokens(prompt + 122)) + output.cost(Tokens(10 + stops));
+        let most = input.cost(Tokens(prompt + 122)) + output.cost(Tokens(10));
         assert_eq!((alone.worst.money, alone.resume), (most, resume), "{class:?}");
         assert_eq!(offered(class, 0, Some(1)).solution, Tokens(1), "{class:?}");
         let thought = offered(class, 1, None);

@@ -3,7 +3,7 @@
 use crate::catalog::{Model, Needs, Plan};
 use crate::chat::Budget;
 use crate::learn::Context;
-use crate::plan::{Ask, Explore, Refusal};
+use crate::plan::{Ask, Explore, OPENING_QUANTILE, Refusal};
 use crate::simulate::policy::Policy;
 use crate::simulate::population::Request;
 use crate::units::Chance;
@@ -58,6 +58,7 @@ impl World<'_> {
             streams: true,
             sticky: None,
             explore,
+            opening_quantile: Chance::new(OPENING_QUANTILE),
         };
         self.policy.plan(ask, self.setting.scenario.fixed.thinking, &mut dice)
     }

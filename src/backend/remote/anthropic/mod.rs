@@ -19,6 +19,7 @@ use super::{Auth, Connections, Provider, Reader, Remote, Sent, SettingsError, Si
 use crate::backend::{Call, Failure};
 use crate::catalog::Class;
 use crate::chat::Maker;
+use crate::units::Tokens;
 
 /// The version of the API in which `temperature`, `top_p` and `top_k` are no more.
 const VERSION: &str = "2026-10-21";
@@ -69,6 +70,10 @@ pub struct Settings {
     pub sampling: bool,
     /// True where the provider is to keep the prompt in its cache, which has a price.
     pub caches: bool,
+    /// The most that it writes in one call, where that is known.
+    pub output_max: Option<Tokens>,
+    /// Its context, where that is known.
+    pub context: Option<Tokens>,
     /// What stands before a thought that was cut, when the answer is asked for.
     pub thought_so_far: String,
     /// What asks for the answer after it.
@@ -93,6 +98,8 @@ impl Default for Settings {
             asks_for_thoughts: false,
             sampling: true,
             caches: false,
+            output_max: None,
+            context: None,
             thought_so_far: "Your reasoning on this so far, which ran out of time:".to_owned(),
             answer_now:
                 "Do not go on reasoning. Take the next step or give the final answer now, from what you \

@@ -10,10 +10,14 @@ use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties, o
 use crate::backend::remote::wire::{self, decimal};
 use crate::backend::{Call, Failure, Lack, Part};
 use crate::chat::{Keep, Message, Part as ContentPart, Request, Tool};
+use crate::prompt::bound;
 use crate::units::Tokens;
 
 /// The least budget of a thought.
 const BUDGET_MIN: Tokens = Tokens(1024);
+
+/// Hardly any text has fewer bytes to a token.
+const BYTES_PER_TOKEN: u64 = 2;
 
 /// How much a call may think, and write altogether.
 #[derive(Debug, Clone)]
@@ -40,7 +44,7 @@ pub(super) fn body(settings: &Settings, call: &Call) -> Result<Value, Failure> {
         &mut body,
         [
             ("model", Some(json!(settings.model))),
-            ("max_tokens", Some(json!(most))),
+            ("max_tokens", Some(json!(limit(settings, call, most)))),
             ("stream", Some(json!(true))),
             ("system", system),
             ("messages", Some(messages)),
@@ -65,6 +69,19 @@ pub(super) fn body(settings: &Settings, call: &Call) -> Result<Value, Failure> {
         }
     }
     Ok(body)
+}
+
+/// The member that this API cannot do without: never more than the provider takes, and where nobody states a limit no more than
+/// is likely left of the context, since beyond that older models refuse.
+fn limit(settings: &Settings, call: &Call, most: Tokens) -> Tokens {
+    let most = most.min(settings.output_max.unwrap_or(Tokens::MAX));
+    match settings.context {
+        Some(context) if !call.tells_limit => {
+            let prompt = Tokens(bound::prompt_tokens(&call.request).0 / BYTES_PER_TOKEN);
+            most.min(context.saturating_sub(prompt)).max(Tokens(1))
+        }
+        _ => most,
+    }
 }
 
 /// The last block that will be there at the next turn, where what follows it will not: the provider finds nothing again that

@@ -23,6 +23,8 @@ fn settings(fixture: &Value) -> Settings {
         asks_for_thoughts: settings["asks_for_thoughts"] == true,
         sampling: settings["sampling"] != false,
         caches: settings["caches"] == true,
+        output_max: settings["output_max"].as_u64().map(Tokens),
+        context: settings["context"].as_u64().map(Tokens),
         thought_so_far: "So far:".to_owned(),
         answer_now: "Answer now.".to_owned(),
         ..Settings::default()

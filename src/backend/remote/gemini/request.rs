@@ -49,7 +49,7 @@ fn generation(settings: &Settings, call: &Call) -> Result<Value, Failure> {
     add(
         &mut generation,
         [
-            ("maxOutputTokens", Some(json!(most))),
+            ("maxOutputTokens", call.told(most).map(|most| json!(most))),
             ("thinkingConfig", thinking),
             ("temperature", sampling.temperature.map(decimal)),
             ("topP", sampling.top_p.map(decimal)),

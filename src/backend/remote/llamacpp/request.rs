@@ -58,7 +58,7 @@ pub(super) fn resumed(settings: &Settings, prompt: &str, thought: &Thought) -> V
 
 /// The first phase.
 pub(super) fn thought(settings: &Settings, call: &Call, prompt: &str, thinking: Tokens) -> Value {
-    let mut body = common(call, json!(prompt), thinking);
+    let mut body = common(call, json!(prompt), Some(thinking));
     body.insert("stop".to_owned(), json!([settings.end_tag]));
     Value::Object(body)
 }
@@ -67,7 +67,7 @@ pub(super) fn thought(settings: &Settings, call: &Call, prompt: &str, thinking: 
 /// would find one in the blank before the answer already, and would keep back the end of an answer that only
 /// looks like one.
 pub(super) fn solution(call: &Call, prompt: Value, solution: Tokens, banned: &[u32]) -> Value {
-    let mut body = common(call, prompt, solution);
+    let mut body = common(call, prompt, call.told(solution));
     let bans = banned.iter().map(|id| json!([id, false]));
     let bias: Vec<Value> = bias(&call.request).chain(bans).collect();
     if !bias.is_empty() {
@@ -79,12 +79,14 @@ pub(super) fn solution(call: &Call, prompt: Value, solution: Tokens, banned: &[u
     Value::Object(body)
 }
 
-fn common(call: &Call, prompt: Value, tokens: Tokens) -> Map<String, Value> {
+fn common(call: &Call, prompt: Value, limit: Option<Tokens>) -> Map<String, Value> {
     let sampling = &call.request.sampling;
-    // The server's seed has 32 bits, all of them set meaning a random one; 0 tokens would generate one.
+    let most = limit.map_or(json!(-1), |limit| json!(limit.clamp_u32().clamp(1, i32::MAX.cast_unsigned())));
+    // The server's seed has 32 bits, all of them set meaning a random one; 0 tokens would generate one,
+    // and −1 are as many as fit.
     let mut body = Map::from_iter([
         ("prompt".to_owned(), prompt),
-        ("n_predict".to_owned(), json!(tokens.clamp_u32().clamp(1, i32::MAX.cast_unsigned()))),
+        ("n_predict".to_owned(), most),
         ("stream".to_owned(), json!(true)),
         ("return_tokens".to_owned(), json!(true)),
         ("cache_prompt".to_owned(), json!(true)),

@@ -17,6 +17,8 @@ pub struct Dialect {
     pub limit: LimitMember,
     /// True where that limit holds thought and answer together; false where it is the answer's alone.
     pub limit_has_thought: bool,
+    /// True where an answer ends at a default of the upstream's own, well below what it could write, where no limit is said.
+    pub needs_limit: bool,
     /// How hard to think, in a word.
     pub effort: EffortMember,
     /// How many tokens to think, held by the upstream; class `native`.
@@ -47,6 +49,7 @@ impl Default for Dialect {
             path: "chat/completions",
             limit: LimitMember::MaxCompletionTokens,
             limit_has_thought: true,
+            needs_limit: false,
             effort: EffortMember::ReasoningEffort,
             budget: None,
             switch: Switch::Never,

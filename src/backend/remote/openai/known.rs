@@ -22,6 +22,7 @@ impl Dialect {
     pub fn deepseek() -> Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,
+            needs_limit: true,
             switch: Switch::ThinkingType,
             resume: Resume::PrefixReasoning,
             thoughts_back: ThoughtsBack::WithCalls("reasoning_content"),

@@ -21,7 +21,8 @@ const OURS: [&str; 7] =
 struct Ask<'c> {
     path: &'static str,
     messages: Vec<Value>,
-    limit: Tokens,
+    /// The most that is to be written, where that is said.
+    limit: Option<Tokens>,
     thinks: Thinks<'c>,
     /// True where the last message is to be gone on with.
     goes_on: bool,
@@ -71,8 +72,11 @@ fn raw(settings: &Settings, call: &Call, text: &str) -> Result<Sent, Failure> {
 fn ask<'c>(settings: &Settings, call: &'c Call) -> Result<Ask<'c>, Failure> {
     let dialect = &settings.dialect;
     let messages = conversation::plain(settings, &call.request.messages);
-    let ask =
-        |limit, thinks| Ask { path: dialect.path, messages, limit, thinks, goes_on: false, stops: false };
+    let ask = |limit, thinks| {
+        let is_told = call.tells_limit || call.holds_thought() || dialect.needs_limit;
+        let limit = Some(limit).filter(|_| is_told);
+        Ask { path: dialect.path, messages, limit, thinks, goes_on: false, stops: false }
+    };
     Ok(match &call.part {
         Part::Total { effort, tokens } => {
             Ask { stops: true, ..ask(*tokens, Thinks::Effort(effort.as_deref())) }
@@ -161,7 +165,9 @@ fn body(settings: &Settings, call: &Call, ask: Ask<'_>) -> Result<Value, Failure
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), ask.messages.into());
     body.insert("stream".to_owned(), json!(true));
-    body.insert(dialect.limit.word().to_owned(), json!(ask.limit));
+    if let Some(limit) = ask.limit {
+        body.insert(dialect.limit.word().to_owned(), json!(limit));
+    }
     usage(dialect, &mut body);
     if ask.goes_on && dialect.resume == Resume::FinalMessage {
         // They exclude each other, and the latter is the usual one.
@@ -169,6 +175,9 @@ fn body(settings: &Settings, call: &Call, ask: Ask<'_>) -> Result<Value, Failure
         body.insert("add_generation_prompt".to_owned(), json!(false));
     }
     thinking(dialect, &ask.thinks, &mut body)?;
+    if let Some(word) = call.effort.as_deref().filter(|_| thinks) {
+        effort(dialect, word, &mut body);
+    }
     Ok(Value::Object(body))
 }
 
@@ -224,11 +233,7 @@ fn usage(dialect: &Dialect, body: &mut Map<String, Value>) {
 fn thinking(dialect: &Dialect, thinks: &Thinks<'_>, body: &mut Map<String, Value>) -> Result<(), Failure> {
     match thinks {
         Thinks::Effort(None) => {}
-        Thinks::Effort(Some(word)) => match dialect.effort {
-            EffortMember::ReasoningEffort => set(body, &["reasoning_effort"], json!(word)),
-            EffortMember::Reasoning => set(body, &["reasoning", "effort"], json!(word)),
-            EffortMember::Never => {}
-        },
+        Thinks::Effort(Some(word)) => effort(dialect, word, body),
         Thinks::On => switch(dialect, true, body),
         Thinks::Off => match (dialect.budget, &dialect.switch) {
             (None | Some(BudgetMember::ThinkingBudget | BudgetMember::ReasoningMaxTokens), Switch::Never) => {
@@ -249,6 +254,14 @@ fn thinking(dialect: &Dialect, thinks: &Thinks<'_>, body: &mut Map<String, Value
         }
     }
     Ok(())
+}
+
+fn effort(dialect: &Dialect, word: &str, body: &mut Map<String, Value>) {
+    match dialect.effort {
+        EffortMember::ReasoningEffort => set(body, &["reasoning_effort"], json!(word)),
+        EffortMember::Reasoning => set(body, &["reasoning", "effort"], json!(word)),
+        EffortMember::Never => {}
+    }
 }
 
 fn switch(dialect: &Dialect, on: bool, body: &mut Map<String, Value>) {

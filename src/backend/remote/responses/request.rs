@@ -26,7 +26,8 @@ pub(super) fn body(
 ) -> Result<Value, Failure> {
     let request = &*call.request;
     no_penalties(request)?;
-    if tokens < LIMIT_MIN {
+    let limit = call.told(tokens);
+    if limit.is_some_and(|limit| limit < LIMIT_MIN) {
         return Err(Failure::incapable(Lack::Length, "this model is given 16 tokens at least"));
     }
     let (instructions, input) = input::split(settings, request)?;
@@ -44,7 +45,7 @@ pub(super) fn body(
             ("store", Some(json!(false))),
             ("include", settings.reasons.then(encrypted)),
             ("reasoning", reasoning(settings, effort)),
-            ("max_output_tokens", Some(json!(tokens))),
+            ("max_output_tokens", limit.map(|limit| json!(limit))),
             ("temperature", sampled(request.sampling.temperature)),
             ("top_p", sampled(request.sampling.top_p)),
             ("text", text(request)?),

@@ -33,7 +33,7 @@ pub(super) fn template(settings: &Settings, request: &Request, thinking: bool) -
 
 /// The first phase. The tag may be a special token, whose text would be left out, so that it never stopped there.
 pub(super) fn thought(settings: &Settings, call: &Call, prompt: &[u32], thinking: Tokens) -> Value {
-    let mut body = common(settings, call, prompt, thinking);
+    let mut body = common(settings, call, prompt, Some(thinking));
     body.insert("stop".to_owned(), json!([settings.end_tag]));
     body.insert("skip_special_tokens".to_owned(), json!(false));
     body.extend(bias(&call.request, None));
@@ -48,19 +48,20 @@ pub(super) fn solution(
     solution: Tokens,
     banned: Option<[u32; 2]>,
 ) -> Value {
-    let mut body = common(settings, call, prompt, solution);
+    let mut body = common(settings, call, prompt, call.told(solution));
     body.extend(bias(&call.request, banned));
     // Only an answer has a form; a thought before it has none.
     body.extend(call.request.response_format.clone().map(|format| ("response_format".to_owned(), format)));
     Value::Object(body)
 }
 
-fn common(settings: &Settings, call: &Call, prompt: &[u32], tokens: Tokens) -> Map<String, Value> {
+/// Without a word of its limit this API writes 16 tokens; with none as its limit, as many as fit.
+fn common(settings: &Settings, call: &Call, prompt: &[u32], limit: Option<Tokens>) -> Map<String, Value> {
     let sampling = &call.request.sampling;
     let mut body = Map::from_iter([
         ("model".to_owned(), json!(settings.model)),
         ("prompt".to_owned(), json!(prompt)),
-        ("max_tokens".to_owned(), json!(tokens)),
+        ("max_tokens".to_owned(), json!(limit)),
         ("stream".to_owned(), json!(true)),
         ("stream_options".to_owned(), json!({"include_usage": true})),
         ("return_token_ids".to_owned(), json!(true)),
