@@ -16,6 +16,7 @@ use crate::units::{Chance, Tokens};
 use super::deployment::{self, Deployment};
 use super::kind::{KINDS, Kind};
 use super::known::Known;
+use super::members;
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::{Secrets, Section};
@@ -162,7 +163,7 @@ pub(super) struct Base {
 const GGUF: &[u8] = b"GGUF";
 
 /// The keys that only some kinds have.
-const OF_SOME: [&str; 12] = [
+const OF_SOME: [&str; 13] = [
     "file",
     "base_url",
     "deployment",
@@ -175,6 +176,7 @@ const OF_SOME: [&str; 12] = [
     "first_byte_timeout",
     "idle_timeout",
     "total_timeout",
+    "unknown_members",
 ];
 
 const LIMITS: [(&str, LimitMember); 2] =
@@ -185,6 +187,11 @@ impl Base {
     pub(super) fn of(kind: Kind) -> Base {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
         Base { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
+    }
+
+    /// Whether it is a server of one's own.
+    pub(super) fn is_own(&self) -> bool {
+        self.kind.is_own_at(self.host().as_deref())
     }
 
     /// The host of its address.
@@ -254,6 +261,7 @@ fn base(section: &Section<'_>, kind: Kind) -> Base {
         base.file = file.unwrap_or_default();
     } else {
         base.client = client(section, kind);
+        base.client.members = members::rules(section, kind, base.is_own());
     }
     if !matches!(kind, Kind::Local | Kind::LlamaCpp) {
         base.limit = section.word("token_limit", &LIMITS);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backend::fleet::Beginning;
-use crate::catalog::{Market, Model};
+use crate::catalog::{Market, Model, Needs};
 use crate::chat::Request;
 use crate::estimate;
 use crate::tenant::Tenant;
@@ -14,6 +14,9 @@ use super::considered::{Considered, Stuck};
 use super::pacing::Pacing;
 use super::rollout::{self, Rules};
 use super::{Gateway, Refusal, needs, voting};
+
+/// So many models are named to who asked for something that its own does not take.
+const TAKERS_MAX: usize = 3;
 
 /// A request as it was asked, and as it is to be sent.
 pub(super) struct Sent {
@@ -58,6 +61,12 @@ impl Gateway {
             // Of equals the first is taken.
             models[..=own].rotate_right(1);
         }
+        let needs = needs::of(&request);
+        let takers = self.takers(tenant, &needs);
+        // Who takes all that is wanted goes before who would leave something out.
+        if models.iter().any(|model| is_able(model, &needs) && model.takes_all(&needs)) {
+            models.retain(|model| model.takes_all(&needs));
+        }
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
         let paced = Pacing::paced(self.account_statement(&tenant.account));
         let mut market = Market {
@@ -65,12 +74,9 @@ impl Gateway {
             worth_factor: self.pacing.factor(&rules.route),
             ..Market::default()
         };
-        let needs = needs::of(&request);
         for model in &models {
             let Some(fleet) = self.parts.fleets.get(&model.name) else { continue };
-            if !model.services.contains(&needs.service)
-                || !needs.capabilities.iter().all(|need| model.can(*need))
-            {
+            if !is_able(model, &needs) {
                 // It will be refused, so its tokenizer need not read the prompt.
                 continue;
             }
@@ -82,6 +88,23 @@ impl Gateway {
         let prior = estimate::estimate(&asked, &prompts, &self.parts.calibration);
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
-        Considered { asked, request, rules, no_vote, prior, demand, market, models, paced, sticky }
+        Considered { asked, request, rules, no_vote, prior, demand, market, models, paced, sticky, takers }
     }
+
+    /// The models that this key may name and that are sent all of a request's members, where some are not known here.
+    fn takers(&self, tenant: &Tenant, needs: &Needs) -> Vec<Arc<str>> {
+        if needs.members.is_empty() {
+            return Vec::new();
+        }
+        let takes = |model: &&Arc<Model>| {
+            tenant.access.names_model(&model.name) && is_able(model, needs) && model.takes_all(needs)
+        };
+        let models = self.parts.catalog.models.values().filter(takes);
+        models.map(|model| model.name.clone()).take(TAKERS_MAX).collect()
+    }
+}
+
+/// True where a model can do what is wanted beyond text.
+fn is_able(model: &Model, needs: &Needs) -> bool {
+    model.services.contains(&needs.service) && needs.capabilities.iter().all(|need| model.can(*need))
 }

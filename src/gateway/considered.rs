@@ -32,6 +32,8 @@ pub(super) struct Considered {
     pub(super) paced: Vec<Line>,
     /// The model that its run is with.
     pub(super) sticky: Option<Stuck>,
+    /// The models beyond the route's that would take all of its members, where some are not known here.
+    pub(super) takers: Vec<Arc<str>>,
 }
 
 /// The model that the last steps of a run were served by.

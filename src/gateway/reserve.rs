@@ -89,7 +89,8 @@ impl Gateway {
             (plan::Refusal::Unhealthy, Some(retry_after)) => Refusal::Resting { retry_after },
             _ => {
                 let only = if let [only] = &*on.models { Some(&only.name) } else { None };
-                refusal.in_words_of(only, |word| needs::member(&on.asked, word)).into()
+                let refusal = refusal.in_words_of(only, |word| needs::member(&on.asked, word));
+                refusal.taken_by(&on.takers).into()
             }
         }
     }

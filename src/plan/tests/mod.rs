@@ -96,6 +96,7 @@ fn model(name: &str, class: Class) -> Model {
         services: vec![Service::Chat, Service::Completions],
         capabilities: vec![Capability::Tools],
         efforts: vec![level("minimal", 0), level("low", 100), level("high", 1000)],
+        members: crate::catalog::MemberRules::default(),
         resumes_tools: false,
         stops_billing: false,
     }
