@@ -242,6 +242,12 @@ async fn follow<T: From<Indexed>>(
         Step::Finish(last, finish) => (last, Next::Over(finish)),
     };
     if let Some(event) = shown {
+        if let Event::Answer(text) = &event {
+            let entries = progress.phases.logprobs_of(text);
+            if !entries.is_empty() {
+                show(job, Event::Logprobs(entries), progress, events).await?;
+            }
+        }
         let Some(passing) = &mut progress.passing else {
             show(job, event, progress, events).await?;
             return Ok(next);
