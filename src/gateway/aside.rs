@@ -27,7 +27,7 @@ const PATIENCE_MIN: Duration = Duration::from_secs(3);
 /// A call beside the request's own, priced.
 pub(super) struct Aside {
     model: Arc<Model>,
-    request: Arc<Request>,
+    pub(super) request: Arc<Request>,
     /// How it is served, and the most it can take.
     pub(super) offer: Offer,
 }

@@ -54,7 +54,7 @@ impl Gateway {
         let (route, no_vote) = voting::allowed(rules.route, &request);
         let rules = Rules { route, ..rules };
         let mut models: Vec<Arc<Model>> =
-            catalog.candidates(&rules.route).map(|model| self.demotions.apply(model)).collect();
+            catalog.candidates(&rules.route).map(|model| self.as_known(model)).collect();
         if let Some(own) =
             models.iter().position(|model| sticky.as_ref().is_some_and(|stuck| stuck.model == model.name))
         {
@@ -89,6 +89,11 @@ impl Gateway {
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
         Considered { asked, request, rules, no_vote, prior, demand, market, models, paced, sticky, takers }
+    }
+
+    /// A model as it may be offered by what was found out about it.
+    fn as_known(&self, model: &Arc<Model>) -> Arc<Model> {
+        self.withdrawals.apply(self.demotions.apply(model))
     }
 
     /// The models that this key may name and that are sent all of a request's members, where some are not known here.

@@ -66,6 +66,7 @@ fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
             | Piece::Summary(_)
             | Piece::Signed(_)
             | Piece::StoppedBy(_)
+            | Piece::Logprobs(_)
             | Piece::ToolCall(_) => {}
         }
     }

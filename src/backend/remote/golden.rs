@@ -79,6 +79,7 @@ fn piece(piece: &Piece) -> Value {
         Piece::End(Ending::Limit) => json!({"end": "limit"}),
         Piece::End(Ending::ToolCalls) => json!({"end": "tool_calls"}),
         Piece::End(Ending::Filtered) => json!({"end": "filtered"}),
+        Piece::Logprobs(entries) => json!({ "logprobs": entries }),
     }
 }
 
@@ -119,6 +120,7 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         tools: list(&fixture["tools"]).map(tool).collect(),
         tool_choice: fixture.get("tool_choice").cloned(),
         response_format: fixture.get("response_format").cloned(),
+        logprobs: fixture["logprobs"].as_u64().map(|count| u32::try_from(count).unwrap()),
         extra: fixture["extra"].as_object().cloned().unwrap_or_else(Map::new),
         ..Request::new("any", list(&fixture["messages"]).map(message).collect())
     };

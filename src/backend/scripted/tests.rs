@@ -39,6 +39,7 @@ fn short(piece: &Piece) -> String {
         Piece::Usage(usage) => format!("{}+{}", usage.prompt, usage.completion),
         Piece::End(Ending::Stop { tokens }) => format!("stop{tokens}"),
         Piece::End(ending) => format!("{ending:?}").to_lowercase(),
+        Piece::Logprobs(entries) => format!("{} logprobs", entries.len()),
     }
 }
 
