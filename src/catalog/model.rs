@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::units::{Chance, Money, Tokens};
 
 use super::{
-    Capability, Class, Enforce, MemberRules, Needs, Probe, Service, Share, Tariff, Treatment, TurnRule, Verifier,
-    Vote,
+    Capability, Class, Enforce, MemberRules, Needs, Probe, Service, Share, Tariff, Treatment, TurnRule,
+    Verifier, Vote,
 };
 
 /// What closes an unfinished thought.

@@ -189,9 +189,13 @@ impl Base {
         Base { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
     }
 
-    /// Whether it is a server of one's own.
+    /// Whether it is a server of one's own, wherever it is deployed.
     pub(super) fn is_own(&self) -> bool {
-        self.kind.is_own_at(self.host().as_deref())
+        let host = |client: &remote::Settings| {
+            Url::parse(&client.base_url).ok()?.host_str().map(str::to_ascii_lowercase)
+        };
+        let mut clients = std::iter::once(&self.client).chain(self.deployments.iter().map(|it| &it.client));
+        clients.all(|client| self.kind.is_own_at(host(client).as_deref()))
     }
 
     /// The host of its address.
@@ -229,6 +233,9 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
     }
     if kind != Kind::Local {
         base.deployments = deployment::deployments(section, &name, &base.client);
+        let members = members::rules(section, kind, base.is_own());
+        base.client.members = members;
+        base.deployments.iter_mut().for_each(|deployment| deployment.client.members = members);
         deployment::doubt_keyless(section, kind, &base.deployments);
     }
     let mut models = model::declared(section, &base, known);
@@ -261,7 +268,6 @@ fn base(section: &Section<'_>, kind: Kind) -> Base {
         base.file = file.unwrap_or_default();
     } else {
         base.client = client(section, kind);
-        base.client.members = members::rules(section, kind, base.is_own());
     }
     if !matches!(kind, Kind::Local | Kind::LlamaCpp) {
         base.limit = section.word("token_limit", &LIMITS);

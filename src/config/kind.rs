@@ -135,7 +135,9 @@ impl Kind {
     pub(super) fn is_own_at(self, host: Option<&str>) -> bool {
         match self {
             Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => true,
-            Kind::OpenAi => !KINDS.iter().any(|(_, kind)| kind.wants_key_at().is_some_and(|at| is_host(host, at))),
+            Kind::OpenAi => {
+                !KINDS.iter().any(|(_, kind)| kind.wants_key_at().is_some_and(|at| is_host(host, at)))
+            }
             _ => false,
         }
     }

@@ -13,22 +13,24 @@ use tokio::time::Instant;
 
 use crate::backend::fleet::{Beginning, Party, Want};
 use crate::backend::{Failure, Fault, Retry};
-use crate::catalog::{Capability, Model, Offer, Spent};
+use crate::catalog::{Capability, Class, Model, Offer, Spent};
 use crate::chat::{Budget, Message, Request, Role, Tool};
 use crate::execute::{Halt, Job, Progress, whole};
 use crate::ledger::{About, Claim, IfAbandoned};
 use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
 use super::books::{Bill, Books, detail};
+use super::demotions::Demotions;
 use super::flying::{Flying, taken, terms};
 use super::handle::{EXPIRY_MARGIN, Parts};
 use super::needs;
-use super::withdrawals::Withdrawals;
+use super::withdrawals::{Doubt, Withdrawals};
 
 /// How long a trial may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
-/// Room for a short answer.
+/// Room for a short answer, and for a short thought.
 const SOLUTION: Tokens = Tokens(32);
+const THINKING: Tokens = Tokens(16);
 
 /// What can be tried.
 const TRIED: [Capability; 4] =
@@ -38,6 +40,7 @@ const TRIED: [Capability; 4] =
 struct Trial {
     parts: Arc<Parts>,
     withdrawals: Arc<Withdrawals>,
+    demotions: Arc<Demotions>,
     account: AccountId,
     party: Party,
     model: Arc<Model>,
@@ -58,18 +61,14 @@ impl Flying {
             return;
         }
         let Some(model) = self.parts.catalog.models.get(&offer.model) else { return };
-        let needed = needs::of(&self.request).capabilities;
-        let doubted = needed.into_iter().filter(|capability| TRIED.contains(capability));
-        let doubted: Vec<Capability> =
-            doubted.filter(|capability| self.withdrawals.may_try(&model.name, *capability)).collect();
-        let trials = doubted.into_iter().filter_map(|capability| {
-            Some((capability, self.tried(model, Some(capability))?))
-        });
-        let trials: Vec<_> = trials.collect();
+        let doubted = self.doubted(offer).filter(|doubt| self.withdrawals.may_try(&model.name, *doubt));
+        let trials: Vec<_> =
+            doubted.filter_map(|doubt| Some((doubt, self.tried(model, Some(doubt))?))).collect();
         let Some(plain) = self.tried(model, None).filter(|_| !trials.is_empty()) else { return };
         let trial = Trial {
             parts: self.parts.clone(),
             withdrawals: self.withdrawals.clone(),
+            demotions: self.demotions.clone(),
             account: self.account.clone(),
             party: self.party,
             model: model.clone(),
@@ -78,34 +77,75 @@ impl Flying {
         self.parts.tasks.spawn(async move { trial.run(trials).await });
     }
 
-    /// A request that tries one capability, and how it would be served; nothing where it cannot be.
-    fn tried(&self, model: &Model, capability: Option<Capability>) -> Option<(Arc<Request>, Offer)> {
-        let thinking = (!model.thinks_always).then_some(Tokens::ZERO);
-        let aside = self.priced(&model.name, request(&model.name, capability, thinking))?;
+    /// What the request needs that an upstream may lack.
+    fn doubted(&self, offer: &Offer) -> impl Iterator<Item = Doubt> {
+        let needed = needs::of(&self.request).capabilities;
+        let capabilities = needed.into_iter().filter(|capability| TRIED.contains(capability));
+        let is_held = offer.class == Class::Native && offer.thinking > Tokens::ZERO;
+        capabilities.map(Doubt::Capability).chain(is_held.then_some(Doubt::Budget))
+    }
+
+    /// A request that tries one thing, and how it would be served; nothing where it cannot be.
+    fn tried(&self, model: &Arc<Model>, doubt: Option<Doubt>) -> Option<(Arc<Request>, Offer)> {
+        let unthought = (!model.thinks_always).then_some(Tokens::ZERO);
+        let aside = match doubt {
+            Some(Doubt::Budget) => {
+                let held = Arc::new(Model { classes: vec![Class::Native], ..(**model).clone() });
+                let thinking = THINKING.max(model.thinking_min).min(model.thinking_max);
+                self.priced_as(&held, request(&model.name, None, Some(thinking)))?
+            }
+            Some(Doubt::Capability(capability)) => {
+                self.priced(&model.name, request(&model.name, Some(capability), unthought))?
+            }
+            None => self.priced(&model.name, request(&model.name, None, unthought))?,
+        };
         Some((aside.request, aside.offer))
     }
 }
 
 impl Trial {
-    async fn run(self, trials: Vec<(Capability, (Arc<Request>, Offer))>) {
-        for (capability, trial) in trials {
+    async fn run(self, trials: Vec<(Doubt, (Arc<Request>, Offer))>) {
+        for (doubt, trial) in trials {
             // Who refuses everything says nothing about one thing.
-            if self.is_refused(&trial).await != Some(true) || self.is_refused(&self.plain).await != Some(false) {
+            let is_refused = self.is_refused(&trial).await == Some(true);
+            if !is_refused || self.is_refused(&self.plain).await != Some(false) {
                 continue;
             }
-            let (model, word) = (&*self.model.name, capability.word());
-            self.withdrawals.withdraw(&self.model.name, capability);
-            self.parts.metrics.backends.withdrawals.with_label_values(&[model, word]).inc();
+            match doubt {
+                Doubt::Capability(capability) => self.withdraw(capability),
+                Doubt::Budget => self.demote(),
+            }
+        }
+    }
+
+    fn withdraw(&self, capability: Capability) {
+        let (model, word) = (&*self.model.name, capability.word());
+        self.withdrawals.withdraw(&self.model.name, capability);
+        self.parts.metrics.backends.withdrawals.with_label_values(&[model, word]).inc();
+        tracing::warn!(
+            model,
+            capability = word,
+            "withdrawn for a while: the upstream refuses it to a request of our own too; say capabilities without it, or \
+             mend the upstream"
+        );
+    }
+
+    /// Holds its thinking by another class from now on.
+    fn demote(&self) {
+        let model = &*self.model.name;
+        if let Some(class) = self.demotions.demote(&self.model) {
+            self.parts.metrics.thinking.demotions.with_label_values(&[model]).inc();
             tracing::warn!(
-                model, capability = word,
-                "withdrawn for a while: the upstream refuses it to a request of our own too; say capabilities without it, or \
-                 mend the upstream"
+                model,
+                now = class.word(),
+                "demoted: the upstream refuses a thinking budget of its own"
             );
         }
     }
 
     /// Whether the upstream refuses it; nothing where that could not be found out.
     async fn is_refused(&self, (request, offer): &(Arc<Request>, Offer)) -> Option<bool> {
+        let fleet = self.parts.fleets.get(&self.model.name)?;
         let deadline = Instant::now() + TIME_MAX;
         let reservation = self.parts.ledger.obtain(self.claim(offer)).await.ok()?;
         let mut books = Books::new(reservation, offer, None);
@@ -116,7 +156,6 @@ impl Trial {
             priority: Priority::Batch,
             deadline,
         };
-        let fleet = self.parts.fleets.get(&self.model.name)?;
         let Ok(seat) = fleet.board(want).await else {
             books.void();
             return None;

@@ -12,9 +12,18 @@ use crate::catalog::{Capability, Catalog, Model};
 /// So long a capability is not offered that was refused to us, and so long one that was not is not doubted again.
 const REST: Duration = Duration::from_secs(600);
 
+/// What may be doubted of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Doubt {
+    /// That its upstream has a capability.
+    Capability(Capability),
+    /// That it takes a thinking budget of its own.
+    Budget,
+}
+
 /// What was tried of models, and what of it was refused.
 #[derive(Debug, Default)]
-pub(super) struct Withdrawals(DashMap<(Arc<str>, Capability), Tried>);
+pub(super) struct Withdrawals(DashMap<(Arc<str>, Doubt), Tried>);
 
 #[derive(Debug, Clone, Copy)]
 struct Tried {
@@ -34,15 +43,14 @@ impl Withdrawals {
     }
 
     fn is_withdrawn(&self, model: &Model, capability: Capability) -> bool {
-        let tried = self.0.get(&(model.name.clone(), capability));
+        let tried = self.0.get(&(model.name.clone(), Doubt::Capability(capability)));
         tried.is_some_and(|tried| tried.refused && Instant::now() < tried.until)
     }
 
-    /// Whether a capability of a model may be tried now; whoever is told so is the only one for a while.
-    pub(super) fn may_try(&self, model: &Arc<str>, capability: Capability) -> bool {
+    /// Whether what is doubted of a model may be tried now; whoever is told so is the only one for a while.
+    pub(super) fn may_try(&self, model: &Arc<str>, doubt: Doubt) -> bool {
         let now = Instant::now();
-        let mut tried =
-            self.0.entry((model.clone(), capability)).or_insert(Tried { until: now, refused: false });
+        let mut tried = self.0.entry((model.clone(), doubt)).or_insert(Tried { until: now, refused: false });
         let may = tried.until <= now;
         if may {
             *tried = Tried { until: now + REST, refused: false };
@@ -53,7 +61,7 @@ impl Withdrawals {
     /// Offers a capability no more for a while.
     pub(super) fn withdraw(&self, model: &Arc<str>, capability: Capability) {
         let tried = Tried { until: Instant::now() + REST, refused: true };
-        self.0.insert((model.clone(), capability), tried);
+        self.0.insert((model.clone(), Doubt::Capability(capability)), tried);
     }
 
     /// What was found out about models of which both catalogues say the same.

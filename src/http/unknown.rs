@@ -54,7 +54,10 @@ const LEFT_OUT: &[&str] = &[
 
 /// What is refused unless it says nothing, each with what to do instead.
 const REFUSED: &[(&str, &str)] = &[
-    ("extra_body", "is how SDKs are told of members that they do not know: send what is in it beside model and messages"),
+    (
+        "extra_body",
+        "is how SDKs are told of members that they do not know: send what is in it beside model and messages",
+    ),
     ("extra_headers", "is how SDKs are told of headers: send them as headers"),
     ("extra_query", "is how SDKs are told of a query: there is none here"),
     ("options", "is how Ollama's own API has it: send what is in it beside model and messages"),
@@ -66,11 +69,17 @@ const REFUSED: &[(&str, &str)] = &[
     ("enable_search", "is not offered: nothing searches here; give the model a tool of yours"),
     ("search_options", "is not offered: nothing searches here; give the model a tool of yours"),
     ("search_parameters", "is not offered: nothing searches here; give the model a tool of yours"),
-    ("provider", "is not offered: the operator says where models are served; ask for another model or a route"),
+    (
+        "provider",
+        "is not offered: the operator says where models are served; ask for another model or a route",
+    ),
     ("models", "is not offered: name one model, or a route, whose models take over from one another"),
     ("fallbacks", "is not offered: name a route, whose models take over from one another"),
     ("transforms", "is not offered: nothing is left out of what you send; shorten messages yourself"),
-    ("truncate_prompt_tokens", "is not offered: nothing is left out of what you send; shorten messages yourself"),
+    (
+        "truncate_prompt_tokens",
+        "is not offered: nothing is left out of what you send; shorten messages yourself",
+    ),
     ("background", "is not offered: an answer is given to whoever waits for it; use stream"),
     ("deferred", "is not offered: an answer is given to whoever waits for it; use stream"),
     ("prompt_logprobs", "is not offered: only the answer's tokens have logprobs here"),
@@ -137,12 +146,21 @@ const BUDGETS: [&str; 18] = [
     "service_tier",
 ];
 
+/// Members of our own object that stand beside it.
+const OURS: [(&str, &str); 4] = [
+    ("thinking_tokens", "budget.thinking_tokens"),
+    ("solution_tokens", "budget.solution_tokens"),
+    ("cost_usd", "budget.cost_usd"),
+    ("deadline_ms", "budget.deadline_ms"),
+];
+
 /// Refuses and leaves out what is known by name. The members that are ours were taken before.
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
 fn known(fields: &mut Fields) -> Result<(), Problem> {
-    let says_nothing = |value: &Value| matches!(value, Value::Bool(false)) || *value == json!([]) || *value == 0;
+    let says_nothing =
+        |value: &Value| matches!(value, Value::Bool(false)) || *value == json!([]) || *value == 0;
     for &(param, why) in REFUSED {
         if fields.take(param).is_some_and(|value| !says_nothing(&value)) {
             return Err(Problem::invalid(Some(param), why).code(UNKNOWN));
@@ -177,14 +195,15 @@ pub(super) fn rest(fields: &mut Fields) -> Result<Map<String, Value>, Problem> {
     Ok(rest)
 }
 
-/// The member of budgets that was most likely meant: one or two letters are other, or the words are joined otherwise.
-pub(super) fn meant(name: &str) -> Option<&'static str> {
+/// The member of budgets that was most likely meant: it belongs into ours, one or two letters are other, or the words are
+/// joined otherwise.
+fn meant(name: &str) -> Option<&'static str> {
+    if let Some((_, whole)) = OURS.iter().find(|(inner, _)| *inner == name) {
+        return Some(whole);
+    }
     let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
     let slips = if name.len() < 8 { 1 } else { 2 };
-    BUDGETS
-        .into_iter()
-        .find(|known| plain(known) == plain(name))
-        .or_else(|| near(name, BUDGETS, slips))
+    BUDGETS.into_iter().find(|known| plain(known) == plain(name)).or_else(|| near(name, BUDGETS, slips))
 }
 
 fn bounded(members: &Map<String, Value>) -> Result<(), Problem> {
@@ -262,6 +281,7 @@ mod tests {
             ("maxTokens", "max_tokens"),
             ("reasoningEffort", "reasoning_effort"),
             ("budgets", "budget"),
+            ("thinking_tokens", "budget.thinking_tokens"),
         ] {
             let told = format!("{slip} is not known here; did you mean {meant}?");
             assert_eq!(read(&json!({ slip: 1 })), Err(told));

@@ -181,16 +181,23 @@ async fn a_real_server_is_taken_to_have_tools_schemas_grammars_and_chances_of_to
         (enforced, choice["message"]["content"].clone(), choice["logprobs"].clone())
     };
     let (_, plain, _) = ask(json!({})).await;
-    let (enforced, content, _) = ask(json!({ "min_p": 0.05, "repeat_penalty": 1.0, "cache_prompt": false })).await;
+    let (enforced, content, _) =
+        ask(json!({ "min_p": 0.05, "repeat_penalty": 1.0, "cache_prompt": false })).await;
     assert_eq!((enforced.as_str(), &content), ("continue", &plain), "greedy, so as without");
     let (enforced, content, _) = ask(json!({ "grammar": "root ::= \"77\"" })).await;
-    assert_eq!((enforced.as_str(), &content), ("continue", &json!("77")), "the answer has it, and the thought has not");
+    assert_eq!(
+        (enforced.as_str(), &content),
+        ("continue", &json!("77")),
+        "the answer has it, and the thought has not"
+    );
     let (enforced, content, _) = ask(json!({ "json_schema": { "const": 77 } })).await;
     assert_eq!((enforced.as_str(), &content), ("continue", &json!("77")));
-    let format = json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "type": "integer" } } });
+    let format =
+        json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "type": "integer" } } });
     let (_, content, _) = ask(json!({ "response_format": format })).await;
     assert!(content.as_str().unwrap().parse::<i64>().is_ok(), "{content}");
-    let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
+    let tools =
+        json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
     assert_eq!(ask(json!({ "tools": tools })).await.0, "native");
     let (enforced, content, logprobs) = ask(json!({ "logprobs": true, "top_logprobs": 2 })).await;
     let entries = logprobs["content"].as_array().unwrap();

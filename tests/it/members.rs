@@ -1,12 +1,13 @@
 //! Members that are not ours: what limits, bills, routes or switches thinking is known on every kind of upstream, and all
 //! else goes to who takes it.
 
+mod clients;
 mod picky;
+mod refusals;
 
 use serde_json::{Value, json};
 
 use crate::harness::emulators::chat::{Emulator, Kind, Script};
-use crate::harness::tools::{printed, tool};
 use crate::harness::{Folder, Process};
 use picky::Picky;
 
@@ -143,11 +144,19 @@ async fn what_limits_bills_routes_or_switches_thinking_is_known_on_every_kind() 
 }
 
 /// What went upstream of a member of a request that was answered.
-fn went(fate: Fate, (name, value): (&str, &Value), calls: &[Value], (answer, kind): (&Value, &str), what: &str) {
+fn went(
+    fate: Fate,
+    (name, value): (&str, &Value),
+    calls: &[Value],
+    (answer, kind): (&Value, &str),
+    what: &str,
+) {
     let has = |call: &Value| call.get(name) == Some(value);
     match fate {
         Fate::Limit => {
-            let limit = |call: &Value| ["max_tokens", "max_completion_tokens"].iter().find_map(|it| call[*it].as_u64());
+            let limit = |call: &Value| {
+                ["max_tokens", "max_completion_tokens"].iter().find_map(|it| call[*it].as_u64())
+            };
             assert!(calls.iter().all(|call| limit(call).is_some_and(|limit| limit <= 7)), "{what}");
         }
         Fate::NoThought => assert_eq!(answer["budget"]["thinking"]["budget"], 0, "{what}"),
@@ -161,7 +170,8 @@ fn went(fate: Fate, (name, value): (&str, &Value), calls: &[Value], (answer, kin
 async fn what_shapes_an_answer_is_not_said_of_its_thought() {
     let emulator = Emulator::start(Kind::Vllm, Script::new(9, 3));
     let process = serve(&[backend("vllm", "vllm", &format!("{}/v1", emulator.address), "")]);
-    let more = json!({ "budget": { "thinking_tokens": 4 }, "min_p": 0.1, "guided_json": { "type": "object" } });
+    let more =
+        json!({ "budget": { "thinking_tokens": 4 }, "min_p": 0.1, "guided_json": { "type": "object" } });
     let answer = process.ask("", &body("vllm", &more)).await.good();
     assert_eq!(answer["budget"]["enforced"], "continue");
     let has = |call: &Value| (call.get("min_p").is_some(), call.get("guided_json").is_some());
@@ -187,8 +197,10 @@ async fn a_way_without_a_member_gives_way_to_the_next() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_would_take_a_member_and_the_setting_for_it_are_named() {
-    let (own, hosted) =
-        (Emulator::start(Kind::Ollama, Script::new(0, 3)), Emulator::start(Kind::DeepSeek, Script::new(0, 3)));
+    let (own, hosted) = (
+        Emulator::start(Kind::Ollama, Script::new(0, 3)),
+        Emulator::start(Kind::DeepSeek, Script::new(0, 3)),
+    );
     let local = backend("own", "ollama", &format!("{}/v1", own.address), "");
     let of = |name: &str, word: &str| {
         let more = if word.is_empty() { String::new() } else { format!("unknown_members = \"{word}\"") };
@@ -201,7 +213,9 @@ async fn who_would_take_a_member_and_the_setting_for_it_are_named() {
         assert!(refused.text.contains(words), "{words}: {}", refused.text);
     }
     for (model, sent) in [("passing", true), ("dropping", false)] {
-        process.ask("", &body(model, &json!({ "min_p": 0.1 }))).await.good();
+        let answer = process.ask("", &body(model, &json!({ "min_p": 0.1 }))).await.good();
+        let why = answer["budget"]["why"].as_str().unwrap();
+        assert_eq!(why.contains("min_p left out: dropping is not sent"), !sent, "{why}");
         assert_eq!(hosted.calls().last().unwrap().body.get("min_p").is_some(), sent, "{model}");
     }
     let answer = process.ask("", &body("auto", &json!({ "min_p": 0.1 }))).await.good();
@@ -212,14 +226,17 @@ async fn who_would_take_a_member_and_the_setting_for_it_are_named() {
 async fn a_slip_in_a_member_of_budgets_is_named_and_keys_are_unique_at_any_depth() {
     let upstream = Picky::start(|_| false);
     let process = serve(&[backend("m", "openai", &upstream.base, "")]);
-    for (slip, meant) in
-        [("thinking_token_budgt", "thinking_token_budget"), ("reasoning_efort", "reasoning_effort"), ("max_token", "max_tokens")]
-    {
+    for (slip, meant) in [
+        ("thinking_token_budgt", "thinking_token_budget"),
+        ("reasoning_efort", "reasoning_effort"),
+        ("max_token", "max_tokens"),
+    ] {
         let refused = process.ask("", &body("m", &json!({ slip: 1 }))).await;
         assert_eq!((refused.status, &refused.error()["param"]), (400, &json!(slip)));
         assert!(refused.text.contains(&format!("did you mean {meant}?")), "{}", refused.text);
     }
-    let twice = r#"{"model":"m","messages":[{"role":"user","content":"x"}],"surprise":{"a":[{"b":1,"b":2}]}}"#;
+    let twice =
+        r#"{"model":"m","messages":[{"role":"user","content":"x"}],"surprise":{"a":[{"b":1,"b":2}]}}"#;
     let request = process.client.post(format!("{}/v1/chat/completions", process.base));
     let refused = request.header("content-type", "application/json").body(twice).send().await.unwrap();
     assert_eq!(refused.status(), 400);
@@ -241,7 +258,8 @@ async fn logprobs_come_back_beside_the_text_that_they_are_of() {
         assert_eq!(answer["choices"][0]["message"]["content"], said);
         // The token in which the text is cut off is told whole.
         assert_eq!(tokens(&answer["choices"][0]), told, "{answer}");
-        let streamed = process.ask("", &body("m", &json!({ "logprobs": true, "stop": stop, "stream": true }))).await;
+        let streamed =
+            process.ask("", &body("m", &json!({ "logprobs": true, "stop": stop, "stream": true }))).await;
         let chunks = streamed.chunks();
         let all: String = chunks.all.iter().map(|chunk| tokens(&chunk["choices"][0])).collect();
         assert_eq!((chunks.joined(0, "content").as_str(), all.as_str()), (said, told));
@@ -249,112 +267,4 @@ async fn logprobs_come_back_beside_the_text_that_they_are_of() {
     assert_eq!(upstream.asked()[0]["top_logprobs"], 2);
     let plain = process.ask("", &body("m", &json!({}))).await.good();
     assert_eq!(plain["choices"][0]["logprobs"], Value::Null);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_callers_refusal_asks_the_next_target_and_takes_nothing_from_others() {
-    let poisoned: fn(&Value) -> bool = |body| body["messages"][0]["content"].to_string().contains("poison");
-    let (strict, lax) = (Picky::start(poisoned), Picky::start(|_| false));
-    let two = format!(
-        "[[backend.deployment]]\nname = \"strict\"\nbase_url = \"{}\"\n[[backend.deployment]]\nname = \"lax\"\nbase_url = \"{}\"\n",
-        strict.base, lax.base
-    );
-    let process = serve(&[
-        backend("alone", "openai", &strict.base, ""),
-        format!("[[backend]]\nname = \"both\"\nmodels = [\"both\"]\n{two}"),
-    ]);
-    let tools = json!([{ "type": "function", "function": { "name": "look", "parameters": {} } }]);
-    let asked = |model: &str, text: &str| {
-        body(model, &json!({ "tools": tools, "messages": [{ "role": "user", "content": text }] }))
-    };
-    let refused = process.ask("", &asked("alone", "poison")).await;
-    assert_eq!((refused.status, &refused.error()["code"]), (400, &json!("upstream_refused")), "{}", refused.text);
-    assert!(refused.text.contains("started without that"), "{}", refused.text);
-    for _ in 0..4 {
-        process.ask("", &asked("both", "poison")).await.good();
-    }
-    // Our own request with tools was served, so others' are too.
-    process.ask("", &asked("alone", "fine")).await.good();
-    assert_eq!(process.lines("withdrawn for a while"), Vec::<String>::new());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_an_upstream_refuses_to_us_too_is_not_offered_for_a_while() {
-    let upstream = Picky::start(|body| body.get("tools").is_some());
-    let process = serve(&[backend("m", "openai", &upstream.base, "")]);
-    let tools = json!([{ "type": "function", "function": { "name": "look", "parameters": {} } }]);
-    let asked = body("m", &json!({ "tools": tools }));
-    let refused = process.ask("", &asked).await;
-    assert_eq!((refused.status, &refused.error()["code"]), (400, &json!("upstream_refused")));
-    process.logged("withdrawn for a while").await;
-    let before = upstream.asked();
-    // The caller's, ours with tools, and ours without.
-    let ours: Vec<bool> = before.iter().map(|body| body.get("tools").is_some()).collect();
-    assert_eq!(ours, [true, true, false]);
-    assert!(before[1..].iter().all(|body| !body.to_string().contains("12+34")), "nothing of the caller's is in ours");
-    let refused = process.ask("", &asked).await;
-    assert_eq!((refused.status, &refused.error()["code"]), (400, &json!("model_not_capable")));
-    assert!(refused.text.contains(r#"capabilities = [\"tools\"]"#), "{}", refused.text);
-    assert_eq!(upstream.asked().len(), before.len());
-    process.ask("", &body("m", &json!({}))).await.good();
-    let metrics = process.get("", "/metrics").await.text;
-    let series = "stint_capability_withdrawals_total{capability=\"tools\",model=\"m\"} 1";
-    assert!(metrics.contains(series), "{metrics}");
-}
-
-/// What Open WebUI puts beside model and messages of an endpoint that is compatible with OpenAI, with every setting touched.
-fn open_webui() -> Value {
-    json!({
-        "stream": true, "temperature": 0.7, "top_p": 0.9, "top_k": 40, "min_p": 0.05, "max_tokens": 64,
-        "frequency_penalty": 0.1, "presence_penalty": 0.1, "repeat_penalty": 1.1, "repeat_last_n": 64, "tfs_z": 1.0,
-        "mirostat": 0, "mirostat_eta": 0.1, "mirostat_tau": 5.0, "num_ctx": 8192, "num_batch": 512, "num_keep": 24,
-        "num_thread": 4, "num_gpu": 1, "use_mmap": true, "use_mlock": false, "keep_alive": "5m", "think": false,
-        "seed": 7, "stop": ["END"], "logit_bias": {}, "stream_options": { "include_usage": true },
-    })
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn open_webuis_settings_are_taken_whatever_its_user_touches() {
-    let upstream = Picky::start(|_| false);
-    let process = serve(&[backend("m", "openai", &upstream.base, "")]);
-    for (name, value) in open_webui().as_object().unwrap() {
-        let answer = process.ask("", &body("m", &json!({ name: value }))).await;
-        assert_eq!(answer.status, 200, "{name}: {}", answer.text);
-    }
-    let answer = process.ask("", &body("m", &open_webui())).await;
-    assert_eq!(answer.chunks().joined(0, "content"), "It is so");
-    let sent = upstream.asked().pop().unwrap();
-    for (name, value) in [("min_p", json!(0.05)), ("repeat_penalty", json!(1.1)), ("mirostat_tau", json!(5.0))] {
-        assert_eq!(sent[name], value, "{sent}");
-    }
-    for name in ["num_ctx", "num_gpu", "keep_alive", "think", "use_mmap"] {
-        assert!(sent.get(name).is_none(), "{name}: {sent}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_official_python_sdk_reaches_what_an_own_server_takes() {
-    let upstream = Picky::start(|_| false);
-    let process = serve(&[backend("m", "openai", &upstream.base, "")]);
-    let facts = printed(tool("python").args(["tests/python/passing_sdk.py", &process.base, "m"]), "");
-    let facts: Value = serde_json::from_str(&facts).unwrap();
-    assert_eq!(facts, json!({ "content": "It is so", "tokens": ["It", " is", " so"], "streamed": ["It", " is", " so"] }));
-    let sent = &upstream.asked()[0];
-    assert_eq!(sent["min_p"], 0.05);
-    assert_eq!(sent["repetition_penalty"], 1.1);
-    assert_eq!(sent["guided_json"], json!({ "type": "object" }));
-    assert_eq!(sent["chat_template_kwargs"], json!({ "language": "de" }));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn langchain_in_node_reaches_what_an_own_server_takes() {
-    let upstream = Picky::start(|_| false);
-    let process = serve(&[backend("m", "openai", &upstream.base, "")]);
-    let facts = printed(tool("node").args(["tests/node/langchain_run.mjs", &process.base, "sk-test", "m"]), "");
-    let facts: Value = serde_json::from_str(&facts).unwrap();
-    let tokens = json!(["It", " is", " so"]);
-    assert_eq!(facts, json!({ "content": "It is so", "tokens": tokens, "streamed": "It is so" }));
-    let sent = &upstream.asked()[0];
-    assert_eq!((&sent["min_p"], &sent["repetition_penalty"]), (&json!(0.05), &json!(1.1)));
-    assert_eq!(sent["chat_template_kwargs"], json!({ "language": "de" }));
 }

@@ -121,6 +121,7 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         tool_choice: fixture.get("tool_choice").cloned(),
         response_format: fixture.get("response_format").cloned(),
         logprobs: fixture["logprobs"].as_u64().map(|count| u32::try_from(count).unwrap()),
+        passed: fixture["passed"].as_object().cloned().unwrap_or_else(Map::new),
         extra: fixture["extra"].as_object().cloned().unwrap_or_else(Map::new),
         ..Request::new("any", list(&fixture["messages"]).map(message).collect())
     };

@@ -19,7 +19,9 @@ pub(super) fn add(body: &mut Value, call: &Call, rules: &MemberRules) {
 /// The same where the template was rendered before.
 pub(super) fn add_rendered(body: &mut Value, call: &Call, rules: &MemberRules) {
     let Value::Object(body) = body else { return };
-    sent(call, rules).filter(|(name, _)| *name != TEMPLATE).for_each(|(name, value)| merge(body, name, value));
+    sent(call, rules)
+        .filter(|(name, _)| *name != TEMPLATE)
+        .for_each(|(name, value)| merge(body, name, value));
 }
 
 /// What the caller says to the chat template.

@@ -7,8 +7,14 @@ use crate::http::error::Problem;
 use crate::http::fields::Fields;
 
 /// What limits all that is written. Below zero means no limit to those who know these names.
-pub(in crate::http) const TOTALS: [&str; 6] =
-    ["n_predict", "num_predict", "max_new_tokens", "max_output_tokens", "max_gen_len", "max_tokens_to_sample"];
+pub(in crate::http) const TOTALS: [&str; 6] = [
+    "n_predict",
+    "num_predict",
+    "max_new_tokens",
+    "max_output_tokens",
+    "max_gen_len",
+    "max_tokens_to_sample",
+];
 
 /// What limits a thought. Below zero leaves it to the model.
 const BUDGETS: [&str; 5] = [

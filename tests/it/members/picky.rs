@@ -44,14 +44,17 @@ impl Picky {
 }
 
 fn refusal() -> Response {
-    let error = json!({ "error": { "message": "this server was started without that", "type": "BadRequestError" } });
+    let error =
+        json!({ "error": { "message": "this server was started without that", "type": "BadRequestError" } });
     let json = [(header::CONTENT_TYPE, "application/json")];
     (StatusCode::BAD_REQUEST, json, error.to_string()).into_response()
 }
 
 fn answer(body: &Value) -> Response {
     let told = |token: &str| match body["logprobs"] == true {
-        true => json!({ "content": [{ "token": token, "logprob": -0.5, "bytes": null, "top_logprobs": [] }] }),
+        true => {
+            json!({ "content": [{ "token": token, "logprob": -0.5, "bytes": null, "top_logprobs": [] }] })
+        }
         false => Value::Null,
     };
     let choice = |delta: Value, logprobs: Value, finish: Value| {
@@ -64,8 +67,10 @@ fn answer(body: &Value) -> Response {
         .collect();
     events.push(choice(json!({}), Value::Null, json!("stop")));
     let usage = json!({ "prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8 });
-    events.push(json!({ "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [],
-        "usage": usage }));
+    events.push(
+        json!({ "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [],
+        "usage": usage }),
+    );
     let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     ([(header::CONTENT_TYPE, "text/event-stream")], events + "data: [DONE]\n\n").into_response()
 }

@@ -218,7 +218,8 @@ impl LlamaCpp {
     }
 
     async fn render(&self, request: &Request, thinking: bool) -> Result<String, Failure> {
-        let answer = self.ask("apply-template", &request::template(&self.settings, request, thinking)).await?;
+        let answer =
+            self.ask("apply-template", &request::template(&self.settings, request, thinking)).await?;
         let prompt = answer.get("prompt").and_then(Value::as_str).map(str::to_owned);
         prompt.ok_or_else(|| Failure::new(Fault::Backend, "the server rendered no prompt").unsent())
     }

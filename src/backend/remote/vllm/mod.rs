@@ -246,11 +246,19 @@ impl Backend for Vllm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::remote::golden;
     use crate::backend::remote::openai::Dialect;
+    use crate::backend::remote::{client, golden};
+    use crate::catalog::{MemberRules, UnknownMembers};
 
     fn settings() -> Settings {
-        Settings { model: "upstream-model".to_owned(), dialect: Dialect::vllm(), ..Settings::default() }
+        let members = MemberRules { unknown: UnknownMembers::Pass, ..MemberRules::default() };
+        let client = client::Settings { members, ..client::Settings::default() };
+        Settings {
+            client,
+            model: "upstream-model".to_owned(),
+            dialect: Dialect::vllm(),
+            ..Settings::default()
+        }
     }
 
     #[test]
