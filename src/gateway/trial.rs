@@ -61,7 +61,8 @@ impl Flying {
             return;
         }
         let Some(model) = self.parts.catalog.models.get(&offer.model) else { return };
-        let doubted = self.doubted(offer).filter(|doubt| self.withdrawals.may_try(&model.name, *doubt));
+        let doubted =
+            self.doubted(offer, model).filter(|doubt| self.withdrawals.may_try(&model.name, *doubt));
         let trials: Vec<_> =
             doubted.filter_map(|doubt| Some((doubt, self.tried(model, Some(doubt))?))).collect();
         let Some(plain) = self.tried(model, None).filter(|_| !trials.is_empty()) else { return };
@@ -78,10 +79,12 @@ impl Flying {
     }
 
     /// What the request needs that an upstream may lack.
-    fn doubted(&self, offer: &Offer) -> impl Iterator<Item = Doubt> {
+    fn doubted(&self, offer: &Offer, model: &Model) -> impl Iterator<Item = Doubt> {
         let needed = needs::of(&self.request).capabilities;
         let capabilities = needed.into_iter().filter(|capability| TRIED.contains(capability));
-        let is_held = offer.class == Class::Native && offer.thinking > Tokens::ZERO;
+        let is_native = offer.class == Class::Native && offer.thinking > Tokens::ZERO;
+        // Without another way to hold its thoughts there is nothing to be learned.
+        let is_held = is_native && model.classes.len() > 1;
         capabilities.map(Doubt::Capability).chain(is_held.then_some(Doubt::Budget))
     }
 

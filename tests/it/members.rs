@@ -48,11 +48,11 @@ const DOCUMENTED: [(&str, &str); 3] =
 fn known() -> Vec<(&'static str, Value, Fate)> {
     use Fate::{Hint, LeftOut, Limit, NoThought, Passed, Refused};
     vec![
-        ("n_predict", json!(7), Limit),
+        ("n_predict", json!(40), Limit),
         ("n_predict", json!(-1), LeftOut),
-        ("num_predict", json!(7), Limit),
-        ("max_new_tokens", json!(7), Limit),
-        ("max_output_tokens", json!(7), Limit),
+        ("num_predict", json!(40), Limit),
+        ("max_new_tokens", json!(40), Limit),
+        ("max_output_tokens", json!(40), Limit),
         ("enable_thinking", json!(false), NoThought),
         ("chat_template_kwargs", json!({ "enable_thinking": false }), NoThought),
         ("chat_template_kwargs", json!({ "thinking": false }), NoThought),
@@ -157,7 +157,7 @@ fn went(
             let limit = |call: &Value| {
                 ["max_tokens", "max_completion_tokens"].iter().find_map(|it| call[*it].as_u64())
             };
-            assert!(calls.iter().all(|call| limit(call).is_some_and(|limit| limit <= 7)), "{what}");
+            assert!(calls.iter().all(|call| limit(call).is_some_and(|limit| limit <= 40)), "{what}");
         }
         Fate::NoThought => assert_eq!(answer["budget"]["thinking"]["budget"], 0, "{what}"),
         Fate::Passed => assert!(calls.iter().any(has), "{what}"),
