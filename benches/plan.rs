@@ -195,6 +195,7 @@ fn model(dear: u64) -> Model {
         services: vec![Service::Chat],
         capabilities: Vec::new(),
         efforts: Vec::new(),
+        members: stint::catalog::MemberRules::default(),
         resumes_tools: false,
         stops_billing: false,
     }

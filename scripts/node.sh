@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs OpenAI's SDK for Node and Vercel's AI SDK into tests/node, with the Node of the Python environment that is named.
+# Installs OpenAI's SDK for Node, Vercel's AI SDK and LangChain into tests/node, with the Node of the Python environment that is named.
 set -eu
 
 environment=$(cd "$1" && pwd)

@@ -154,7 +154,7 @@ fn frame(request: &Request, tools: &[Tool], are_told: bool) -> [u8; 16] {
     hash.add("format", "");
     request.response_format.iter().for_each(|format| arguments::hash(format, &mut hash.0));
     hash.add("extra", "");
-    let mut extra: Vec<_> = request.extra.iter().collect();
+    let mut extra: Vec<_> = request.extra.iter().chain(&request.passed).collect();
     extra.sort_by_key(|(name, _)| *name);
     for (name, value) in extra {
         hash.add("name", name);

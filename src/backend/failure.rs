@@ -136,6 +136,14 @@ impl Failure {
         Failure { retry: self.retry.min(Retry::Elsewhere), ..self }
     }
 
+    /// The same, where what this target refuses another may take: a request that is refused for no reason with a name of its
+    /// own.
+    #[must_use]
+    pub fn elsewhere_too(self) -> Failure {
+        let is_open = self.fault == Fault::Caller && self.code.is_none();
+        Failure { retry: if is_open { Retry::Elsewhere } else { self.retry }, ..self }
+    }
+
     /// The same, with the code that the caller is to see.
     #[must_use]
     pub fn code(self, code: &'static str) -> Failure {

@@ -204,6 +204,8 @@ pub enum Piece {
         /// How many tokens it is.
         tokens: Tokens,
     },
+    /// The chances of the answer's next tokens, as OpenAI tells them; before the text of these tokens.
+    Logprobs(Vec<Value>),
     /// More of a tool call.
     ToolCall(ToolCallDelta),
     /// The stop text of the caller's that ended the answer, where the upstream tells which.

@@ -86,6 +86,7 @@ impl Lap {
             | Piece::Summary(_)
             | Piece::Signed(_)
             | Piece::StoppedBy(_)
+            | Piece::Logprobs(_)
             | Piece::ToolCall(_) => {}
         }
     }

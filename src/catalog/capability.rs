@@ -1,5 +1,7 @@
 //! What a model can do, and how its thinking can be held.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::chat::Keep;
@@ -58,6 +60,8 @@ pub enum Capability {
     Schema,
     /// Takes `presence_penalty`, `frequency_penalty` and `logit_bias`.
     Penalties,
+    /// Tells the chances of the tokens that it writes.
+    Logprobs,
 }
 
 impl Capability {
@@ -68,6 +72,7 @@ impl Capability {
             Capability::Images => "images",
             Capability::Schema => "schema",
             Capability::Penalties => "penalties",
+            Capability::Logprobs => "logprobs",
         }
     }
 }
@@ -107,4 +112,8 @@ pub struct Needs {
     pub forces_tools: bool,
     /// The longest that its caller wants any of it kept in a provider's cache.
     pub keep: Keep,
+    /// The members that nobody here knows: the backend must take each, or do without it.
+    pub members: Vec<Arc<str>>,
+    /// True where something is said of the answer's shape that no thought may have.
+    pub shapes_answer: bool,
 }

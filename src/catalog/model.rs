@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use crate::units::{Chance, Money, Tokens};
 
-use super::{Capability, Class, Enforce, Needs, Probe, Service, Share, Tariff, TurnRule, Verifier, Vote};
+use super::{
+    Capability, Class, Enforce, MemberRules, Needs, Probe, Service, Share, Tariff, Treatment, TurnRule,
+    Verifier, Vote,
+};
 
 /// What closes an unfinished thought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +73,8 @@ pub struct Model {
     pub capabilities: Vec<Capability>,
     /// The effort scale, lowest first; for the class `effort`.
     pub efforts: Vec<EffortLevel>,
+    /// What its backend does with members that the gateway gives no meaning to.
+    pub members: MemberRules,
     /// True where tool calls can be read out of an answer that was resumed from a closed thought.
     pub resumes_tools: bool,
     /// True where whoever serves it stops, and stops billing, when we are gone.
@@ -162,7 +167,27 @@ impl Model {
 
     /// The strongest way to hold the thinking of a request with such needs. `None` where there is no way.
     pub fn class(&self, needs: &Needs) -> Option<Class> {
-        self.classes.iter().copied().find(|class| self.serves(*class, needs))
+        let serving = || self.classes.iter().copied().filter(|class| self.serves(*class, needs));
+        // Where the beginning of an answer may come with the thought, its shape is held best by the other ways.
+        let is_clean = |class: &Class| *class != Class::Continue || self.members.resumed.is_some();
+        let clean = if needs.shapes_answer { serving().find(is_clean) } else { None };
+        clean.or_else(|| serving().next())
+    }
+
+    /// The first of the members that its backend does not take, where there is one.
+    pub fn refuses<'n>(&self, needs: &'n Needs) -> Option<&'n Arc<str>> {
+        needs.members.iter().find(|name| self.members.treat(name) == Treatment::Refuse)
+    }
+
+    /// The first of the members that no way of holding its thinking goes with, though its backend takes it.
+    pub fn holds_without<'n>(&self, needs: &'n Needs) -> Option<&'n Arc<str>> {
+        let resumes_only = self.classes == [Class::Continue] && self.members.resumed.is_some();
+        needs.members.iter().find(|name| resumes_only && !self.members.resumes_with(name))
+    }
+
+    /// True where its backend is sent all of the members.
+    pub fn takes_all(&self, needs: &Needs) -> bool {
+        needs.members.iter().all(|name| self.members.treat(name) == Treatment::Pass)
     }
 
     /// How an answer is asked for after a thought that was stopped from outside, where that can be.
@@ -175,10 +200,18 @@ impl Model {
         }
     }
 
-    /// A thought is only resumed where the tool calls that may follow it can be read.
+    /// A thought is only resumed where the tool calls that may follow it can be read, and where the endpoint for that takes
+    /// what is wanted of the answer.
     fn serves(&self, class: Class, needs: &Needs) -> bool {
+        if class != Class::Continue {
+            return true;
+        }
+        let calls = needs.capabilities.contains(&Capability::Tools);
         let reads_calls = self.resumes_tools && !needs.forces_tools;
-        class != Class::Continue || reads_calls || !needs.capabilities.contains(&Capability::Tools)
+        let is_raw = self.members.resumed.is_some();
+        let takes = needs.members.iter().all(|name| !is_raw || self.members.resumes_with(name));
+        let tells = !is_raw || !needs.capabilities.contains(&Capability::Logprobs);
+        (!calls || reads_calls) && takes && tells
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a caller sees of an execution while it runs.
 
+use serde_json::Value;
+
 use super::Signed;
 
 /// Why an answer ended, in OpenAI's terms.
@@ -49,6 +51,8 @@ pub enum Event {
     Signed(Signed),
     /// More of the answer.
     Answer(String),
+    /// The chances of the tokens that the answer goes on with, as OpenAI tells them; before their text.
+    Logprobs(Vec<Value>),
     /// More of a tool call.
     ToolCall(ToolCallDelta),
 }

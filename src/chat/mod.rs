@@ -8,6 +8,7 @@ mod episode;
 mod event;
 mod message;
 mod name;
+mod reach;
 mod request;
 mod tools;
 
@@ -17,5 +18,6 @@ pub use episode::EpisodeLimits;
 pub use event::{Event, Finish, ToolCallDelta};
 pub use message::{Keep, Maker, Message, Origin, Part, Role, Signed, ToolCall};
 pub use name::short_name;
+pub use reach::Reach;
 pub use request::{Form, Request, Sampling, Tool};
 pub use tools::{ToolCounts, ToolLimits};

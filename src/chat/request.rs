@@ -65,6 +65,10 @@ pub struct Request {
     pub streams: bool,
     /// Known members that only some upstreams understand (penalties, `user`, …), passed through.
     pub extra: Map<String, Value>,
+    /// Members that nobody here knows: for the models whose backends take them.
+    pub passed: Map<String, Value>,
+    /// How many other likely tokens are told beside each token of the answer, where the chances of tokens are wanted.
+    pub logprobs: Option<u32>,
 }
 
 impl Request {
@@ -104,6 +108,8 @@ impl Request {
             budget: Budget::default(),
             streams: false,
             extra: Map::new(),
+            passed: Map::new(),
+            logprobs: None,
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::units::{Chance, Tokens};
 use super::deployment::{self, Deployment};
 use super::kind::{KINDS, Kind};
 use super::known::Known;
+use super::members;
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::{Secrets, Section};
@@ -162,7 +163,7 @@ pub(super) struct Base {
 const GGUF: &[u8] = b"GGUF";
 
 /// The keys that only some kinds have.
-const OF_SOME: [&str; 12] = [
+const OF_SOME: [&str; 13] = [
     "file",
     "base_url",
     "deployment",
@@ -175,6 +176,7 @@ const OF_SOME: [&str; 12] = [
     "first_byte_timeout",
     "idle_timeout",
     "total_timeout",
+    "unknown_members",
 ];
 
 const LIMITS: [(&str, LimitMember); 2] =
@@ -185,6 +187,15 @@ impl Base {
     pub(super) fn of(kind: Kind) -> Base {
         let (file, client) = (PathBuf::new(), remote::Settings::default());
         Base { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
+    }
+
+    /// Whether it is a server of one's own, wherever it is deployed.
+    pub(super) fn is_own(&self) -> bool {
+        let host = |client: &remote::Settings| {
+            Url::parse(&client.base_url).ok()?.host_str().map(str::to_ascii_lowercase)
+        };
+        let mut clients = std::iter::once(&self.client).chain(self.deployments.iter().map(|it| &it.client));
+        clients.all(|client| self.kind.is_own_at(host(client).as_deref()))
     }
 
     /// The host of its address.
@@ -222,6 +233,9 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
     }
     if kind != Kind::Local {
         base.deployments = deployment::deployments(section, &name, &base.client);
+        let members = members::rules(section, kind, base.is_own());
+        base.client.members = members;
+        base.deployments.iter_mut().for_each(|deployment| deployment.client.members = members);
         deployment::doubt_keyless(section, kind, &base.deployments);
     }
     let mut models = model::declared(section, &base, known);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::local;
-use crate::catalog::{Class, HandOff, Model, Prices, Service, Tariff};
+use crate::catalog::{Class, HandOff, MemberRules, Model, Prices, Service, Tariff};
 use crate::units::{Money, Price, Tokens};
 
 use super::backend::{Backend, Manner, Served, Source};
@@ -35,6 +35,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         services: vec![Service::Chat, Service::Completions],
         capabilities: Vec::new(),
         efforts: Vec::new(),
+        members: MemberRules::default(),
         resumes_tools: false,
         stops_billing: true,
     };

@@ -41,6 +41,10 @@ pub(super) const KINDS: [(&str, Kind); 14] = [
     ("local", Kind::Local),
 ];
 
+/// What servers of open models have.
+pub(super) const OWN_CAPABILITIES: &[Capability] =
+    &[Capability::Tools, Capability::Schema, Capability::Penalties, Capability::Logprobs];
+
 impl Kind {
     /// The word for it in the file.
     pub(super) fn word(self) -> &'static str {
@@ -126,9 +130,22 @@ impl Kind {
         }
     }
 
-    /// What they can do beyond text.
-    pub(super) fn capabilities(self) -> &'static [Capability] {
+    /// Whether it is a server of one's own at that host, as far as that can be told. Such a one is taken to have what servers
+    /// of open models have, until it refuses.
+    pub(super) fn is_own_at(self, host: Option<&str>) -> bool {
         match self {
+            Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => true,
+            Kind::OpenAi => {
+                !KINDS.iter().any(|(_, kind)| kind.wants_key_at().is_some_and(|at| is_host(host, at)))
+            }
+            _ => false,
+        }
+    }
+
+    /// What they can do beyond text, by a server of one's own or another.
+    pub(super) fn capabilities(self, is_own: bool) -> &'static [Capability] {
+        match self {
+            _ if is_own => OWN_CAPABILITIES,
             // DeepSeek takes no penalties while it thinks, xAI none at all, and Mistral no biases.
             Kind::Local | Kind::DeepSeek | Kind::Mistral | Kind::Xai => &[],
             Kind::Anthropic | Kind::Gemini | Kind::Responses => {

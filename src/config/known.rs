@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::backend::Base;
 use super::dialect;
-use super::kind::{KINDS, Kind};
+use super::kind::{KINDS, Kind, OWN_CAPABILITIES};
 use super::mistake::{Mistakes, Wrong};
 use super::model::{self, Declared};
 use super::provider;
@@ -90,12 +90,22 @@ impl<'d> Known<'d> {
             model::apply(&entry.section, &mut model);
             model.is_told = true;
         }
+        own(&mut model, base);
         provider::fit(None, &mut model);
         dialect::fit(None, &mut model);
         let most = model.kind.services_most();
         model.model.services.retain(|service| most.contains(service));
         model
     }
+}
+
+/// What an entry says of a model is said of its makers' API; a server of one's own has the rest besides, but for a model that
+/// is said to have nothing.
+fn own(model: &mut Declared, base: &Base) {
+    let known = &mut model.model.capabilities;
+    let usual = if base.is_own() && !known.is_empty() { OWN_CAPABILITIES } else { &[] };
+    let lacking: Vec<_> = usual.iter().copied().filter(|capability| !known.contains(capability)).collect();
+    known.extend(lacking);
 }
 
 impl<'d> Entry<'d> {

@@ -22,6 +22,7 @@ mod key;
 mod kind;
 mod known;
 mod learn;
+mod members;
 mod mistake;
 mod model;
 mod opinion;

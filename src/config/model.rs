@@ -57,11 +57,12 @@ const TOKENS_MAX: Tokens = Tokens(10_000_000);
 const SERVICES: [(&str, Service); 3] =
     [("chat", Service::Chat), ("completions", Service::Completions), ("embeddings", Service::Embeddings)];
 
-const CAPABILITIES: [(&str, Capability); 4] = [
+const CAPABILITIES: [(&str, Capability); 5] = [
     ("tools", Capability::Tools),
     ("images", Capability::Images),
     ("schema", Capability::Schema),
     ("penalties", Capability::Penalties),
+    ("logprobs", Capability::Logprobs),
 ];
 
 const SYNTAXES: [(&str, Syntax); 6] = [
@@ -122,8 +123,9 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN))
         }),
         services: base.kind.services().to_vec(),
-        capabilities: base.kind.capabilities().to_vec(),
+        capabilities: base.kind.capabilities(base.is_own()).to_vec(),
         efforts: Vec::new(),
+        members: base.client.members,
         resumes_tools: false,
         stops_billing: base.kind.stops_billing(),
     };

@@ -507,7 +507,6 @@ fn models_that_cannot_work_are_refused() {
     assert_eq!(what("[[backend.model]]\nname = 'm'"), "name: a second model \"m\"");
     assert_eq!(what("[[backend.model]]\nname = 'reasoner'"), "name: a second model \"reasoner\"");
     assert_eq!(what("capabilities = ['tool']"), "capabilities: \"tool\" is unknown");
-    assert_eq!(what("capabilities = ['logprobs']"), "capabilities: \"logprobs\" is unknown");
     assert_eq!(
         what("thinking_max = 100\nefforts = [{ word = 'low', usual = 9 }, { word = 'high', usual = 8 }]"),
         "efforts: not in order"

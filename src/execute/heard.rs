@@ -39,7 +39,7 @@ impl Heard {
             return;
         }
         match event {
-            Event::Thought(_) | Event::Signed(_) => {}
+            Event::Thought(_) | Event::Signed(_) | Event::Logprobs(_) => {}
             Event::Answer(text) => self.answer.push_str(text),
             Event::ToolCall(delta) => {
                 let place = match self.calls.iter().position(|call| call.index == delta.index) {

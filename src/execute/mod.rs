@@ -7,6 +7,7 @@ mod account;
 mod answer;
 mod heard;
 mod leak;
+mod logprobs;
 mod meter;
 mod passing;
 mod phases;

@@ -103,7 +103,7 @@ impl Passing {
 impl Reply {
     fn hear(&mut self, event: &Event) {
         match event {
-            Event::Thought(_) | Event::Signed(_) => {}
+            Event::Thought(_) | Event::Signed(_) | Event::Logprobs(_) => {}
             Event::Answer(text) => self.text.push_str(text),
             Event::ToolCall(delta) => {
                 let known = self.calls.iter_mut().find(|(index, _)| *index == delta.index);

@@ -187,7 +187,8 @@ async fn run_part<T: From<Indexed>>(
     let hidden = progress.phases.is_hidden();
     let tells_limit = progress.phases.tells_limit();
     let effort = progress.phases.word();
-    let call = Call { request: job.request.clone(), class, part, seed: job.seed, hidden, tells_limit, effort };
+    let call =
+        Call { request: job.request.clone(), class, part, seed: job.seed, hidden, tells_limit, effort };
     let began = in_time(job, progress, job.backend.generate(call)).await;
     progress.meter.hear();
     let mut generation = match began {
@@ -243,6 +244,12 @@ async fn follow<T: From<Indexed>>(
         Step::Finish(last, finish) => (last, Next::Over(finish)),
     };
     if let Some(event) = shown {
+        if let Event::Answer(text) = &event {
+            let entries = progress.phases.logprobs_of(text);
+            if !entries.is_empty() {
+                show(job, Event::Logprobs(entries), progress, events).await?;
+            }
+        }
         let Some(passing) = &mut progress.passing else {
             show(job, event, progress, events).await?;
             return Ok(next);

@@ -112,7 +112,7 @@ impl Sampled {
 pub fn text(events: &[Event]) -> String {
     let texts = events.iter().filter_map(|event| match event {
         Event::Answer(text) => Some(text.as_str()),
-        Event::Thought(_) | Event::Signed(_) | Event::ToolCall(_) => None,
+        Event::Thought(_) | Event::Signed(_) | Event::Logprobs(_) | Event::ToolCall(_) => None,
     });
     texts.collect()
 }

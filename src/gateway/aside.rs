@@ -27,7 +27,7 @@ const PATIENCE_MIN: Duration = Duration::from_secs(3);
 /// A call beside the request's own, priced.
 pub(super) struct Aside {
     model: Arc<Model>,
-    request: Arc<Request>,
+    pub(super) request: Arc<Request>,
     /// How it is served, and the most it can take.
     pub(super) offer: Offer,
 }
@@ -35,7 +35,12 @@ pub(super) struct Aside {
 impl Flying {
     /// What a call beside the request's own would take; nothing where its model cannot be asked.
     pub(super) fn priced(&self, model: &str, request: Request) -> Option<Aside> {
-        let (model, fleet) = (self.parts.catalog.models.get(model)?, self.parts.fleets.get(model)?);
+        self.priced_as(self.parts.catalog.models.get(model)?, request)
+    }
+
+    /// The same of a model as it is here taken to be.
+    pub(super) fn priced_as(&self, model: &Arc<Model>, request: Request) -> Option<Aside> {
+        let fleet = self.parts.fleets.get(&model.name)?;
         let ledger = &self.parts.ledger;
         let left = ledger.allowance(&self.account, &about::of(&self.request.extra), ledger.now());
         if model.tariff.is_none() && left.limits_money(&model.name) {

@@ -19,6 +19,7 @@ use super::Report;
 use super::books::Books;
 use super::flying::Flying;
 use super::landing::Landing;
+use super::trial::is_refused;
 use super::voting;
 
 /// What stands for the target where there was no place on any.
@@ -125,10 +126,11 @@ impl Flying {
     }
 
     /// Another target or model may be tried while the caller has seen nothing, there is time, and the fault is not the
-    /// caller's.
+    /// caller's as far as that can be told.
     fn may_go_on(&self, failure: &Failure, progress: &[Progress]) -> bool {
         let unseen = progress.iter().all(|choice| choice.first.is_none());
-        let helps = failure.retry > Retry::Never && failure.fault != Fault::Caller;
+        // What one upstream refuses another may take.
+        let helps = failure.retry > Retry::Never && (failure.fault != Fault::Caller || is_refused(failure));
         unseen && (helps || is_incapable(failure)) && Instant::now() < self.deadline
     }
 

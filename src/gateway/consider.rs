@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backend::fleet::Beginning;
-use crate::catalog::{Demand, Market, Model};
+use crate::catalog::{Demand, Market, Model, Needs};
 use crate::chat::Request;
 use crate::estimate;
 use crate::prompt::bound;
@@ -15,6 +15,9 @@ use super::considered::{Considered, Stuck};
 use super::pacing::Pacing;
 use super::rollout::{self, Rules};
 use super::{Gateway, Refusal, needs, voting};
+
+/// So many models are named to who asked for something that its own does not take.
+const TAKERS_MAX: usize = 3;
 
 /// A request as it was asked, and as it is to be sent.
 pub(super) struct Sent {
@@ -52,12 +55,18 @@ impl Gateway {
         let (route, no_vote) = voting::allowed(rules.route, &request);
         let rules = Rules { route, ..rules };
         let mut models: Vec<Arc<Model>> =
-            catalog.candidates(&rules.route).map(|model| self.demotions.apply(model)).collect();
+            catalog.candidates(&rules.route).map(|model| self.as_known(model)).collect();
         if let Some(own) =
             models.iter().position(|model| sticky.as_ref().is_some_and(|stuck| stuck.model == model.name))
         {
             // Of equals the first is taken.
             models[..=own].rotate_right(1);
+        }
+        let needs = needs::of(&request);
+        let takers = self.takers(tenant, &needs);
+        // Who takes all that is wanted goes before who would leave something out.
+        if models.iter().any(|model| is_able(model, &needs) && model.takes_all(&needs)) {
+            models.retain(|model| model.takes_all(&needs));
         }
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
         let paced = Pacing::paced(self.account_statement(&tenant.account));
@@ -66,12 +75,9 @@ impl Gateway {
             worth_factor: self.pacing.factor(&rules.route),
             ..Market::default()
         };
-        let needs = needs::of(&request);
         for model in &models {
             let Some(fleet) = self.parts.fleets.get(&model.name) else { continue };
-            if !model.services.contains(&needs.service)
-                || !needs.capabilities.iter().all(|need| model.can(*need))
-            {
+            if !is_able(model, &needs) {
                 // It will be refused, so its tokenizer need not read the prompt.
                 continue;
             }
@@ -85,7 +91,20 @@ impl Gateway {
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
         let opening_quantile = self.parts.settings.opening_quantile;
-        Considered { asked, request, rules, no_vote, prior, demand, market, models, paced, opening_quantile, sticky }
+        Considered {
+            asked,
+            request,
+            rules,
+            no_vote,
+            prior,
+            demand,
+            market,
+            models,
+            paced,
+            opening_quantile,
+            sticky,
+            takers,
+        }
     }
 
     /// Says of the prompts that nobody has counted how few tokens they can have.
@@ -98,4 +117,26 @@ impl Gateway {
             }
         }
     }
+
+    /// A model as it may be offered by what was found out about it.
+    fn as_known(&self, model: &Arc<Model>) -> Arc<Model> {
+        self.withdrawals.apply(self.demotions.apply(model))
+    }
+
+    /// The models that this key may name and that are sent all of a request's members, where some are not known here.
+    fn takers(&self, tenant: &Tenant, needs: &Needs) -> Vec<Arc<str>> {
+        if needs.members.is_empty() {
+            return Vec::new();
+        }
+        let takes = |model: &&Arc<Model>| {
+            tenant.access.names_model(&model.name) && is_able(model, needs) && model.takes_all(needs)
+        };
+        let models = self.parts.catalog.models.values().filter(takes);
+        models.map(|model| model.name.clone()).take(TAKERS_MAX).collect()
+    }
+}
+
+/// True where a model can do what is wanted beyond text.
+fn is_able(model: &Model, needs: &Needs) -> bool {
+    model.services.contains(&needs.service) && needs.capabilities.iter().all(|need| model.can(*need))
 }

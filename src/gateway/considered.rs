@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Allowance, Demand, Market, Model, Offer, Plan, Route, Stakes};
+use crate::catalog::{Allowance, Demand, Market, Model, Offer, Plan, Route, Stakes, Treatment};
 use crate::chat::Request;
 use crate::ledger::Line;
 use crate::plan;
@@ -34,6 +34,8 @@ pub(super) struct Considered {
     pub(super) opening_quantile: Chance,
     /// The model that its run is with.
     pub(super) sticky: Option<Stuck>,
+    /// The models beyond the route's that would take all of its members, where some are not known here.
+    pub(super) takers: Vec<Arc<str>>,
 }
 
 /// The model that the last steps of a run were served by.
@@ -121,7 +123,17 @@ impl Considered {
         let needs = needs::of(&self.request);
         model.services.contains(&needs.service)
             && needs.capabilities.iter().all(|need| model.can(*need))
+            && model.refuses(&needs).is_none()
             && self.market.conditions(&model.name).healthy
+    }
+
+    /// The members of the request that a model's backend is not sent, where there are some.
+    pub(super) fn left_out(&self, model: &str) -> Vec<Arc<str>> {
+        let needs = needs::of(&self.request);
+        let model = self.models.iter().find(|known| *known.name == *model);
+        let is_left =
+            |name: &Arc<str>| model.is_some_and(|model| model.members.treat(name) == Treatment::Drop);
+        needs.members.into_iter().filter(is_left).collect()
     }
 
     /// What the decision rests on, for its story.

@@ -27,12 +27,14 @@ use super::pacing::Pacing;
 use super::rollout::Observed;
 use super::together::all;
 use super::verifiers::Verifiers;
+use super::withdrawals::Withdrawals;
 use super::{Refusal, Report};
 
 /// An admitted request with all that was decided about it.
 pub(super) struct Flying {
     pub(super) parts: Arc<Parts>,
     pub(super) demotions: Arc<Demotions>,
+    pub(super) withdrawals: Arc<Withdrawals>,
     pub(super) verifiers: Arc<Verifiers>,
     pub(super) route: Arc<str>,
     /// What is wanted of whoever serves it.
@@ -87,6 +89,7 @@ impl Flying {
                         self.attempt(seat, &mut attempts, &mut progress, &mut books, &reports).await;
                     if let Landing::Failed(failure) = &landing {
                         self.count(attempts.offer, &seat, failure);
+                        self.doubt(attempts.offer, failure);
                     }
                     landing
                 }

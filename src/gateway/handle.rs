@@ -20,6 +20,7 @@ use super::episodes::Agents;
 use super::learning::Learning;
 use super::pacing::Pacing;
 use super::verifiers::Verifiers;
+use super::withdrawals::Withdrawals;
 use super::{Refusal, Settings, begin, scope};
 
 /// How long after its deadline a reservation is held for a flight that does not come back.
@@ -30,6 +31,7 @@ pub(super) const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 pub struct Gateway {
     pub(super) parts: Arc<Parts>,
     pub(super) demotions: Arc<Demotions>,
+    pub(super) withdrawals: Arc<Withdrawals>,
     pub(super) verifiers: Arc<Verifiers>,
     pub(super) pacing: Arc<Pacing>,
     places: Arc<Semaphore>,
@@ -72,6 +74,7 @@ impl Gateway {
         Gateway {
             parts: Arc::new(parts),
             demotions: Arc::default(),
+            withdrawals: Arc::default(),
             verifiers,
             pacing: Arc::default(),
             places,
@@ -83,8 +86,9 @@ impl Gateway {
     #[must_use]
     pub fn renewed(&self, parts: Parts) -> Gateway {
         let demotions = Arc::new(self.demotions.of_unchanged(&self.parts.catalog, &parts.catalog));
+        let withdrawals = Arc::new(self.withdrawals.of_unchanged(&self.parts.catalog, &parts.catalog));
         let (pacing, places) = (self.pacing.clone(), self.places.clone());
-        Gateway { demotions, pacing, places, ..Gateway::new(parts) }
+        Gateway { demotions, withdrawals, pacing, places, ..Gateway::new(parts) }
     }
 
     /// All models and routes.

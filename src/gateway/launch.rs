@@ -76,6 +76,7 @@ impl Gateway {
         let flying = Flying {
             parts: self.parts.clone(),
             demotions: self.demotions.clone(),
+            withdrawals: self.withdrawals.clone(),
             verifiers: self.verifiers.clone(),
             route: self.route_label(&considered.rules.named),
             decided_by: considered.rules.policy.clone(),

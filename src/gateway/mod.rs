@@ -37,9 +37,11 @@ mod runner;
 mod scope;
 mod settings;
 mod together;
+mod trial;
 mod unanswered;
 mod verifiers;
 mod voting;
+mod withdrawals;
 
 pub use embedding::Vectors;
 pub use episodes::{Agents, Shown, Told};

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::backend::{Failure, Lack};
 use crate::catalog::{Capability, Needs, Service};
-use crate::chat::{Form, Part, Request};
+use crate::chat::{Form, Part, Reach, Request};
 
 use super::Refusal;
 
@@ -21,6 +21,7 @@ pub(super) fn of(request: &Request) -> Needs {
         (images, Capability::Images),
         (schema, Capability::Schema),
         (penalties(request), Capability::Penalties),
+        (request.logprobs.is_some(), Capability::Logprobs),
     ];
     let capabilities = wanted.into_iter().filter_map(|(needed, what)| needed.then_some(what)).collect();
     let service = match request.form {
@@ -29,7 +30,9 @@ pub(super) fn of(request: &Request) -> Needs {
     };
     let choice = request.tool_choice.as_ref();
     let forces_tools = choice.is_some_and(|choice| choice != "auto" && choice != "none");
-    Needs { service, capabilities, forces_tools, keep: request.keep() }
+    let members = request.passed.keys().map(|name| name.as_str().into()).collect();
+    let shapes_answer = schema || request.passed.keys().any(|name| Reach::of(name) == Reach::Answer);
+    Needs { service, capabilities, forces_tools, keep: request.keep(), members, shapes_answer }
 }
 
 /// The caller's member that asks for what `word` stands for.
@@ -40,6 +43,7 @@ pub(super) fn member(request: &Request, word: &str) -> &'static str {
         () if is(Capability::Schema) => members.form,
         () if is(Capability::Images) => members.prompt,
         () if is(Capability::Penalties) => penalty(request).unwrap_or("model"),
+        () if is(Capability::Logprobs) => "logprobs",
         () if request.tools.is_empty() => "model",
         // Tools, and those that are forced on a model whose thinking is held.
         () if is(Capability::Tools) => "tools",

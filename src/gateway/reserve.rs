@@ -44,6 +44,14 @@ impl Gateway {
         if let Some(no_vote) = on.no_vote {
             plan.why = format!("{}; {no_vote}", plan.why);
         }
+        if let left @ [_, ..] = &*on.left_out(&plan.best.model) {
+            plan.why = format!(
+                "{}; {} left out: {} is not sent what nobody here knows",
+                plan.why,
+                left.join(", "),
+                plan.best.model
+            );
+        }
         let reservation = self.parts.ledger.obtain(self.claim(tenant, id, on, &plan, (about, None))).await?;
         Ok((plan, reservation))
     }
@@ -89,7 +97,8 @@ impl Gateway {
             (plan::Refusal::Unhealthy, Some(retry_after)) => Refusal::Resting { retry_after },
             _ => {
                 let only = if let [only] = &*on.models { Some(&only.name) } else { None };
-                refusal.in_words_of(only, |word| needs::member(&on.asked, word)).into()
+                let refusal = refusal.in_words_of(only, |word| needs::member(&on.asked, word));
+                refusal.taken_by(&on.takers).into()
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Budgets in, in every dialect that callers already speak; where several speak, the least wins.
 
+mod foreign;
 mod members;
 mod run;
 
@@ -14,6 +15,7 @@ use crate::http::fields::Fields;
 use crate::http::strict;
 use crate::units::{Count, Effort, EpisodeId, Preference, Tokens};
 
+pub(super) use foreign::{TOTALS, limit};
 pub(super) use run::{named, of_metadata};
 
 /// What says something of budgets behind a model's name.
@@ -168,6 +170,8 @@ impl<'a> Dialects<'a> {
         self.calls(fields)?;
         self.total(fields, "max_completion_tokens")?;
         self.total(fields, "max_tokens")?;
+        self.foreign_totals(fields)?;
+        self.foreign_thinking(fields)?;
         if let Some(reasoning) = fields.fields("reasoning")? {
             self.reasoning(reasoning)?;
         }
@@ -190,6 +194,7 @@ impl<'a> Dialects<'a> {
             return Err(Problem::invalid(Some("max_tokens"), "is missing; it holds thought and answer")
                 .code(super::fields::MISSING));
         }
+        self.foreign_totals(fields)?;
         self.calls(fields)?;
         // Whoever does not ask for thinking does not look for thoughts; how much is thought is still the plan's.
         self.thoughts = false;
@@ -197,6 +202,7 @@ impl<'a> Dialects<'a> {
             self.thoughts = true;
             self.anthropic(thinking)?;
         }
+        self.foreign_thinking(fields)?;
         match fields.fields("budget")? {
             Some(budget) => self.extension(budget, &IN_BODY),
             None => Ok(()),
@@ -206,6 +212,8 @@ impl<'a> Dialects<'a> {
     /// The members of a Responses body, all but `reasoning`.
     pub(super) fn responses(&mut self, fields: &mut Fields) -> Result<(), Problem> {
         self.total(fields, "max_output_tokens")?;
+        self.foreign_totals(fields)?;
+        self.foreign_thinking(fields)?;
         // OpenAI counts calls of its own tools; here there are none, so it is those of the caller's in this one answer.
         self.calls(fields)?;
         match fields.fields("budget")? {

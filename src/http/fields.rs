@@ -130,6 +130,26 @@ impl Fields {
         self.fields(key)?.ok_or_else(|| self.missing(key, "an object"))
     }
 
+    /// The member as it stands.
+    pub(super) fn peek(&self, key: &str) -> Option<&Value> {
+        self.members.get(key)
+    }
+
+    /// Puts a member back, or another in its place.
+    pub(super) fn put(&mut self, key: &str, value: Value) {
+        self.members.insert(key.to_owned(), value);
+    }
+
+    /// Takes out all that is left.
+    pub(super) fn rest(&mut self) -> Map<String, Value> {
+        std::mem::take(&mut self.members)
+    }
+
+    /// All that is left, where nothing is to follow.
+    pub(super) fn into_members(self) -> Map<String, Value> {
+        self.members
+    }
+
     /// Takes out every member of these names, as it is.
     pub(super) fn pass(&mut self, keys: &[&str]) -> Map<String, Value> {
         keys.iter().filter_map(|&key| Some((key.to_owned(), self.take(key)?))).collect()

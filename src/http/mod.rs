@@ -35,6 +35,7 @@ mod settings;
 mod signed;
 mod strict;
 mod surface;
+mod unknown;
 mod usage;
 
 pub use bodies::Room;

@@ -20,6 +20,15 @@ impl Said {
                 return call.arguments.push_str(&more.arguments);
             }
         }
+        if let Event::Logprobs(more) = &event {
+            let told = self.0.iter_mut().find_map(|said| match said {
+                Event::Logprobs(told) => Some(told),
+                _ => None,
+            });
+            if let Some(told) = told {
+                return told.extend_from_slice(more);
+            }
+        }
         match (self.0.last_mut(), event) {
             (Some(Event::Thought(said)), Event::Thought(more))
             | (Some(Event::Answer(said)), Event::Answer(more)) => said.push_str(&more),

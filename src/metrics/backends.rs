@@ -19,6 +19,7 @@ pub struct Backends {
     pub hedges: IntCounterVec,
     pub sheds: IntCounterVec,
     pub engine_tokens: IntCounterVec,
+    pub withdrawals: IntCounterVec,
 }
 
 impl Backends {
@@ -55,6 +56,11 @@ impl Backends {
                 "retries_total",
                 "Attempts after the first, by the target that got them",
                 target,
+            )?,
+            withdrawals: make.counts(
+                "capability_withdrawals_total",
+                "Capabilities that a model is not offered for a while, since its upstream refused them to a request of our own",
+                &["model", "capability"],
             )?,
             hedges: make.counts(
                 "hedges_total",

@@ -27,7 +27,7 @@ use crate::chat::Budget;
 use crate::units::{Chance, Tokens};
 
 pub use quote::{Quote, quote};
-pub use refusal::Refusal;
+pub use refusal::{NotTaken, Refusal};
 
 use board::{Board, Candidate};
 use explore::{Lot, Stand};

@@ -15,7 +15,7 @@ pub enum Refusal {
         what: &'static str,
     },
     /// The same, in the caller's words.
-    #[error("{} {what}{}", cannot(model.as_deref()), asks(member))]
+    #[error("{} {what}{}{}", cannot(model.as_deref()), asks(member), setting(what))]
     MemberNotServed {
         /// The one model that was asked for; nothing where there were several.
         model: Option<Arc<str>>,
@@ -23,6 +23,18 @@ pub enum Refusal {
         what: &'static str,
         /// In which member it is asked for.
         member: &'static str,
+    },
+    /// No model's backend takes a member that nobody here knows.
+    #[error("{member} is not known {}{}", nowhere(model.as_deref(), *by), takers(member, others, *by))]
+    MemberNotTaken {
+        /// The member.
+        member: Arc<str>,
+        /// Who does not take it.
+        by: NotTaken,
+        /// The one model that was asked for; nothing where there were several.
+        model: Option<Arc<str>>,
+        /// Those that would take it.
+        others: Vec<Arc<str>>,
     },
     /// The prompt leaves no room for an answer.
     #[error(
@@ -107,6 +119,56 @@ pub enum Refusal {
     },
 }
 
+/// Who does not take a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotTaken {
+    /// The backend, by its `unknown_members`.
+    Backend,
+    /// The engine of this gateway, which has no others than ours.
+    Engine,
+    /// The endpoint at which thoughts are resumed, and the model's thinking is held by that alone.
+    Endpoint,
+}
+
+/// Where a member is not known.
+fn nowhere(model: Option<&str>, by: NotTaken) -> String {
+    let model = model.unwrap_or("any model that was asked for");
+    match by {
+        NotTaken::Backend | NotTaken::Engine => format!("to {model}"),
+        NotTaken::Endpoint => {
+            format!("to the endpoint at which thoughts of {model} are resumed (class \"continue\")")
+        }
+    }
+}
+
+/// What to do about a member that is not taken.
+fn takers(member: &str, others: &[Arc<str>], by: NotTaken) -> String {
+    let leave = match others {
+        [] => format!(": leave {member} out"),
+        some => format!(": leave {member} out, or ask {}, which takes it", some.join(" or ")),
+    };
+    let setting = match by {
+        NotTaken::Backend => "; unknown_members = \"pass\" on its [[backend]] has it passed on",
+        NotTaken::Endpoint => "; another class among the model's classes goes without that endpoint",
+        NotTaken::Engine => "",
+    };
+    leave + setting
+}
+
+/// What the operator says of a model that can do it.
+fn setting(what: &str) -> String {
+    match what {
+        "tools" | "images" | "schema" | "penalties" | "logprobs" => {
+            format!("; capabilities = [\"{what}\"] on its [[backend.model]] says that it can")
+        }
+        "chat" | "completions" | "embeddings" => {
+            format!("; serves = [\"{what}\"] on its [[backend.model]] says that it can")
+        }
+        _ => "; tool_syntax on its [[backend.model]] says how it writes its calls, or classes name a way without resuming"
+            .to_owned(),
+    }
+}
+
 /// What to do about a limit that is too small.
 fn remedy(limit: &Limit, resets_at: Option<Timestamp>, member: &str) -> String {
     match (&limit.holder, resets_at) {
@@ -143,12 +205,26 @@ impl Refusal {
             Refusal::NotCapable { what } => {
                 Refusal::MemberNotServed { model: model.cloned(), what, member: member(what) }
             }
+            Refusal::MemberNotTaken { member, by, others, .. } => {
+                Refusal::MemberNotTaken { member, by, model: model.cloned(), others }
+            }
+            other => other,
+        }
+    }
+
+    /// The same with the models that would take the member which is not taken.
+    #[must_use]
+    pub fn taken_by(self, others: &[Arc<str>]) -> Refusal {
+        match self {
+            Refusal::MemberNotTaken { member, by, model, .. } => {
+                Refusal::MemberNotTaken { member, by, model, others: others.to_vec() }
+            }
             other => other,
         }
     }
 
     /// The caller's member that it is about, where it is about one.
-    pub fn member(&self) -> Option<&'static str> {
+    pub fn member(&self) -> Option<&str> {
         match self {
             Refusal::ContextExceeded { member, .. }
             | Refusal::BudgetTooSmall { member, .. }
@@ -156,6 +232,7 @@ impl Refusal {
             | Refusal::RequestCost { member, .. }
             | Refusal::MemberNotServed { member, .. } => Some(member),
             Refusal::DeadlineUnreachable { member, .. } => *member,
+            Refusal::MemberNotTaken { member, .. } => Some(member),
             Refusal::NotCapable { .. }
             | Refusal::Unpriced { .. }
             | Refusal::Unhealthy
@@ -167,6 +244,7 @@ impl Refusal {
     pub fn code(&self) -> &'static str {
         match self {
             Refusal::NotCapable { .. } | Refusal::MemberNotServed { .. } => "model_not_capable",
+            Refusal::MemberNotTaken { .. } => "unknown_parameter",
             Refusal::ContextExceeded { .. } => "context_length_exceeded",
             Refusal::BudgetTooSmall { .. } | Refusal::AlwaysThinks { .. } | Refusal::RequestCost { .. } => {
                 "budget_too_small"
@@ -184,6 +262,7 @@ impl Refusal {
         let less = |amount: u64| u128::from(u64::MAX - amount);
         match self {
             Refusal::NotCapable { .. } | Refusal::MemberNotServed { .. } => (0, 0),
+            Refusal::MemberNotTaken { .. } => (0, 1),
             Refusal::ContextExceeded { context, .. } => (1, context.0.into()),
             Refusal::BudgetTooSmall { needed, .. } | Refusal::AlwaysThinks { needed, .. } => {
                 (2, less(needed.0))
@@ -233,6 +312,21 @@ mod tests {
     }
 
     #[test]
+    fn a_member_that_nobody_takes_comes_with_who_would_and_with_the_setting() {
+        let check = |by: NotTaken, others: &[&str], words: &str| {
+            let refusal = Refusal::MemberNotTaken { member: "min_p".into(), by, model: None, others: vec![] };
+            let others: Vec<Arc<str>> = others.iter().map(|&name| name.into()).collect();
+            let refusal = refusal.in_words_of(Some(&"gpt".into()), |_| "model").taken_by(&others);
+            assert_eq!((refusal.code(), refusal.member()), ("unknown_parameter", Some("min_p")));
+            assert_eq!(refusal.to_string(), words);
+        };
+        let words = "min_p is not known to gpt: leave min_p out, or ask qwen, which takes it; \
+                     unknown_members = \"pass\" on its [[backend]] has it passed on";
+        check(NotTaken::Backend, &["qwen"], words);
+        check(NotTaken::Engine, &[], "min_p is not known to gpt: leave min_p out");
+    }
+
+    #[test]
     fn the_one_model_that_was_asked_for_and_the_member_that_asks_are_named() {
         let check = |model: Option<&str>, member: &'static str, words: &str| {
             let refusal = Refusal::NotCapable { what: "schema" };
@@ -240,9 +334,12 @@ mod tests {
             assert_eq!((named.code(), named.member()), ("model_not_capable", Some(member)));
             assert_eq!(named.to_string(), words);
         };
-        let words = "plain cannot do schema, which text.format asks for: leave text.format out or ask for another model";
+        let words = "plain cannot do schema, which text.format asks for: leave text.format out or ask for another model; \
+                     capabilities = [\"schema\"] on its [[backend.model]] says that it can";
         check(Some("plain"), "text.format", words);
-        check(None, "model", "no model here can do schema: ask for another model");
+        let words = "no model here can do schema: ask for another model; \
+                     capabilities = [\"schema\"] on its [[backend.model]] says that it can";
+        check(None, "model", words);
         assert_eq!(Refusal::Unhealthy.in_words_of(None, |_| "tools"), Refusal::Unhealthy);
     }
 }

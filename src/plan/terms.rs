@@ -1,10 +1,12 @@
 //! What one model would take for one request: the formulas of an offer.
 
+use std::sync::Arc;
+
 use crate::catalog::{Class, Conditions, Model, ModelDemand, Rates, Service, Tariff, WorstCase};
 use crate::chat::Keep;
 use crate::units::{Money, Price, Tokens};
 
-use super::{Ask, Refusal};
+use super::{Ask, NotTaken, Refusal};
 
 /// What a model without a price costs, where no money is limited.
 static FREE: Tariff = Tariff::FREE;
@@ -76,6 +78,7 @@ impl<'a> Terms<'a> {
         if let Some(lacking) = ask.needs.capabilities.iter().find(|need| !model.can(**need)) {
             return Err(Refusal::NotCapable { what: lacking.word() });
         }
+        takes_members(ask, model)?;
         let class = model.class(ask.needs).ok_or(Refusal::NotCapable { what: HELD_TOOLS })?;
         let limited = ask.allowance.limits_money(&model.name) || ask.budget.cost.is_some();
         if limited && model.tariff.is_none() {
@@ -305,6 +308,22 @@ impl<'a> Terms<'a> {
             Class::Effort => CutCost { read: prompt, written: solution },
         }
     }
+}
+
+/// Refuses a model whose backend does not take a member of the request that nobody here knows.
+fn takes_members(ask: &Ask, model: &Model) -> Result<(), Refusal> {
+    let refused = |member: &Arc<str>, by| Refusal::MemberNotTaken {
+        member: member.clone(),
+        by,
+        model: None,
+        others: Vec::new(),
+    };
+    let is_local = model.classes == [Class::Inline];
+    let by = if is_local { NotTaken::Engine } else { NotTaken::Backend };
+    if let Some(member) = model.refuses(ask.needs) {
+        return Err(refused(member, by));
+    }
+    model.holds_without(ask.needs).map_or(Ok(()), |member| Err(refused(member, NotTaken::Endpoint)))
 }
 
 /// Success to a ten-thousandth: finer differences are noise, and should not buy tokens.

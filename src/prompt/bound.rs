@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::chat::{Inputs, Message, Part, Request, Role};
+use crate::chat::{Inputs, Message, Part, Reach, Request, Role};
 use crate::units::Tokens;
 
 /// What a template puts around one message.
@@ -94,7 +94,11 @@ fn unsure(message: &Message) -> u64 {
 fn beside(request: &Request) -> u64 {
     let system = request.messages.iter().filter(|message| message.role == Role::System).map(message);
     let extra: u64 = request.extra.iter().map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
-    system.sum::<u64>() + tools_and_format(request) + extra
+    // Grammars and the like stand in no prompt; of what nobody knows that is not known either.
+    let is_rendered = |name: &str| Reach::of(name) == Reach::Prompt || !Reach::is_known(name);
+    let passed = request.passed.iter().filter(|(name, _)| is_rendered(name));
+    let passed: u64 = passed.map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
+    system.sum::<u64>() + tools_and_format(request) + extra + passed
 }
 
 /// An upper bound for each text: what a model puts around one is little.

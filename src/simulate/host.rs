@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::catalog::{Conditions, HandOff, Model, Prices, Service, Tariff};
+use crate::catalog::{Conditions, HandOff, MemberRules, Model, Prices, Service, Tariff};
 use crate::units::{Price, Tokens};
 
 use super::moment::Moment;
@@ -174,6 +174,7 @@ pub(super) fn model(answerer: &Answerer) -> Model {
         services: vec![Service::Chat],
         capabilities: Vec::new(),
         efforts: Vec::new(),
+        members: MemberRules::default(),
         resumes_tools: false,
         stops_billing: true,
     }

@@ -28,7 +28,7 @@ pub use episode::{EpisodeId, EpisodeIdError};
 pub use id::{ConversationId, RequestId};
 pub use limit::{Facet, Holder, Limit, Unit};
 pub use money::{Money, MoneyError};
-pub use nearest::nearest;
+pub use nearest::{near, nearest};
 pub use price::Price;
 pub use priority::Priority;
 pub use share::{Chance, Difficulty, Effort, Preference};

@@ -11,6 +11,12 @@ pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
+/// The known word from which `word` differs by so many letters at most; of several the nearest.
+pub fn near<'w>(word: &str, known: impl IntoIterator<Item = &'w str>, slips_max: usize) -> Option<&'w str> {
+    let distances = known.into_iter().map(|candidate| (distance(word, candidate), candidate));
+    distances.filter(|&(slips, _)| slips <= slips_max).min().map(|(_, candidate)| candidate)
+}
+
 /// Whether only the last words of the candidate lack.
 fn is_cut(word: &str, candidate: &str) -> bool {
     !word.is_empty() && candidate.strip_prefix(word).is_some_and(|rest| rest.starts_with('_'))

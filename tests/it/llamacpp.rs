@@ -166,6 +166,47 @@ async fn a_budget_that_the_server_holds_itself_is_the_same_to_the_token() {
     }
 }
 
+/// What a real server takes beyond what the gateway gives a meaning to, each with what its answer must be.
+#[tokio::test]
+async fn a_real_server_is_taken_to_have_tools_schemas_grammars_and_chances_of_tokens() {
+    let server = LlamaServer::start(REASONER, &[]);
+    // A prompt with tools is bounded by its bytes, which are more than the model's own context.
+    let process = Folder::new(&remote(&server, &LIKE_LOCAL.replace("512", "8192"))).serve();
+    let ask = async |more: Value| {
+        let mut body = json!({ "model": "remote-reasoner", "temperature": 0,
+            "messages": [{ "role": "user", "content": "12+30*4?" }], "budget": { "thinking_tokens": 8 } });
+        more.as_object().unwrap().iter().for_each(|(name, value)| body[name] = value.clone());
+        let answer = process.ask("", &body).await.good();
+        let choice = &answer["choices"][0];
+        let enforced = answer["budget"]["enforced"].as_str().unwrap().to_owned();
+        (enforced, choice["message"]["content"].clone(), choice["logprobs"].clone())
+    };
+    let (_, plain, _) = ask(json!({})).await;
+    let (enforced, content, _) =
+        ask(json!({ "min_p": 0.05, "repeat_penalty": 1.0, "cache_prompt": false })).await;
+    assert_eq!((enforced.as_str(), &content), ("continue", &plain), "greedy, so as without");
+    let (enforced, content, _) = ask(json!({ "grammar": "root ::= \"77\"" })).await;
+    assert_eq!(
+        (enforced.as_str(), &content),
+        ("continue", &json!("77")),
+        "the answer has it, and the thought has not"
+    );
+    let (enforced, content, _) = ask(json!({ "json_schema": { "const": 77 } })).await;
+    assert_eq!((enforced.as_str(), &content), ("continue", &json!("77")));
+    let format =
+        json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "type": "integer" } } });
+    let (_, content, _) = ask(json!({ "response_format": format })).await;
+    assert!(content.as_str().unwrap().parse::<i64>().is_ok(), "{content}");
+    let tools =
+        json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
+    assert_eq!(ask(json!({ "tools": tools })).await.0, "native");
+    let (enforced, content, logprobs) = ask(json!({ "logprobs": true, "top_logprobs": 2 })).await;
+    let entries = logprobs["content"].as_array().unwrap();
+    let told: String = entries.iter().map(|entry| entry["token"].as_str().unwrap()).collect();
+    assert_eq!((enforced.as_str(), told.trim_start()), ("native", content.as_str().unwrap()), "{logprobs}");
+    assert!(entries.iter().all(|entry| entry["top_logprobs"].as_array().unwrap().len() == 2), "{logprobs}");
+}
+
 /// On a server that never ends a text, a thought that is never closed.
 const ENDLESS: &str = r#"
     context = 1000000

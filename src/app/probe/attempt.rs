@@ -91,7 +91,7 @@ pub(super) async fn ask(
         match event {
             Event::Thought(text) => shown |= !text.trim().is_empty(),
             Event::Answer(text) => answered |= !text.trim().is_empty(),
-            Event::Signed(_) | Event::ToolCall(_) => {}
+            Event::Signed(_) | Event::Logprobs(_) | Event::ToolCall(_) => {}
         }
     }
     Ok(Outcome { spent: progress.phases.spent(), answered, shown, finish })

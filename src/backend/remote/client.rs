@@ -20,6 +20,7 @@ use super::secret::Secret;
 use super::silence::Silence;
 use super::sse::{Event, Limits, Scanner};
 use crate::backend::{Failure, Fault};
+use crate::catalog::MemberRules;
 use crate::chat::Origin;
 
 /// How long the end of a stream may lag behind its last event.
@@ -67,6 +68,8 @@ pub struct Settings {
     pub retry_after_max: Duration,
     /// How long lines and events may be; the latter bounds bodies too.
     pub limits: Limits,
+    /// Which members of a caller's it is sent that the gateway gives no meaning to.
+    pub members: MemberRules,
 }
 
 impl Default for Settings {
@@ -86,6 +89,7 @@ impl Default for Settings {
             total: Duration::from_secs(600),
             retry_after_max: Duration::from_secs(60),
             limits: Limits::default(),
+            members: MemberRules::default(),
         }
     }
 }
@@ -156,6 +160,11 @@ impl Client {
     /// Who can verify what is signed there.
     pub(super) fn origin(&self) -> Origin {
         self.settings.origin()
+    }
+
+    /// Which members it is sent that the gateway gives no meaning to.
+    pub(super) fn members(&self) -> &MemberRules {
+        &self.settings.members
     }
 
     /// How many questions were sent once more since this was last asked.

@@ -79,6 +79,7 @@ fn piece(piece: &Piece) -> Value {
         Piece::End(Ending::Limit) => json!({"end": "limit"}),
         Piece::End(Ending::ToolCalls) => json!({"end": "tool_calls"}),
         Piece::End(Ending::Filtered) => json!({"end": "filtered"}),
+        Piece::Logprobs(entries) => json!({ "logprobs": entries }),
     }
 }
 
@@ -119,6 +120,8 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         tools: list(&fixture["tools"]).map(tool).collect(),
         tool_choice: fixture.get("tool_choice").cloned(),
         response_format: fixture.get("response_format").cloned(),
+        logprobs: fixture["logprobs"].as_u64().map(|count| u32::try_from(count).unwrap()),
+        passed: fixture["passed"].as_object().cloned().unwrap_or_else(Map::new),
         extra: fixture["extra"].as_object().cloned().unwrap_or_else(Map::new),
         ..Request::new("any", list(&fixture["messages"]).map(message).collect())
     };
@@ -129,7 +132,8 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         Part::Thought { .. } | Part::Solution { .. } => Class::Continue,
         Part::Total { .. } => Class::Effort,
     };
-    let (tells_limit, effort) = (fixture["tells_limit"] != false, fixture["effort"].as_str().map(str::to_owned));
+    let (tells_limit, effort) =
+        (fixture["tells_limit"] != false, fixture["effort"].as_str().map(str::to_owned));
     Call { request: Arc::new(request), class, part, seed, hidden: false, tells_limit, effort }
 }
 

@@ -10,7 +10,9 @@ pub mod gemini;
 #[cfg(test)]
 mod golden;
 pub mod llamacpp;
+pub mod members;
 pub mod openai;
+mod passed;
 mod refusal;
 pub mod responses;
 mod roots;
@@ -98,7 +100,8 @@ impl<P: Provider> Remote<P> {
     }
 
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
-        let sent = self.provider.write(&call).map_err(Failure::unsent)?;
+        let mut sent = self.provider.write(&call).map_err(Failure::unsent)?;
+        passed::add(&mut sent.body, &call, self.client.members());
         let lap = self.pace.start();
         let events = self.client.stream(&sent.path, &sent.body, self.provider.silence(&call)).await?;
         Ok(generation(events, self.provider.reader(&call), lap, VecDeque::new()))

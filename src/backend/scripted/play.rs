@@ -232,6 +232,7 @@ fn cost(piece: &Piece) -> Tokens {
         Piece::Summary(_)
         | Piece::Signed(_)
         | Piece::StoppedBy(_)
+        | Piece::Logprobs(_)
         | Piece::ToolCall(_)
         | Piece::Usage(_)
         | Piece::End(_) => Tokens::ZERO,

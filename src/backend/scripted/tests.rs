@@ -10,7 +10,15 @@ use crate::chat::{Message, Role};
 
 fn call(part: Part) -> Call {
     let request = Request::new("m", vec![Message::text(Role::User, "12+30*4?")]);
-    Call { request: Arc::new(request), class: Class::Inline, part, seed: 1, hidden: false, tells_limit: true, effort: None }
+    Call {
+        request: Arc::new(request),
+        class: Class::Inline,
+        part,
+        seed: 1,
+        hidden: false,
+        tells_limit: true,
+        effort: None,
+    }
 }
 
 fn model() -> Play {
@@ -39,6 +47,7 @@ fn short(piece: &Piece) -> String {
         Piece::Usage(usage) => format!("{}+{}", usage.prompt, usage.completion),
         Piece::End(Ending::Stop { tokens }) => format!("stop{tokens}"),
         Piece::End(ending) => format!("{ending:?}").to_lowercase(),
+        Piece::Logprobs(entries) => format!("{} logprobs", entries.len()),
     }
 }
 

@@ -1,6 +1,6 @@
 use super::{Source, check, load_text};
 use crate::backend::remote::openai::{BudgetMember, Dialect, Resume, Switch};
-use crate::catalog::Class;
+use crate::catalog::{Capability, Class, UnknownMembers};
 
 /// A backend of one kind with one model, and more lines for that.
 fn text(kind: &str, more: &str) -> String {
@@ -178,13 +178,33 @@ fn what_a_kind_has_not_cannot_be_served_by_it() {
 #[test]
 fn a_syntax_of_calls_is_of_no_use_without_tools() {
     check(
-        &text("vllm", "tool_syntax = 'hermes'\n"),
+        &text("vllm", "tool_syntax = 'hermes'\ncapabilities = []\n"),
         &[
             "line 6: backend.model.tool_syntax: of no use to a model that calls no tools; say that it calls tools, \
            capabilities = [\"tools\"], or take it out",
         ],
     );
-    assert!(load_text(&text("vllm", "tool_syntax = 'hermes'\ncapabilities = ['tools']\n")).is_ok());
+    assert!(load_text(&text("vllm", "tool_syntax = 'hermes'\n")).is_ok());
+}
+
+#[test]
+fn ones_own_servers_are_taken_to_have_what_servers_have_and_to_know_their_members() {
+    let of = |kind: &str, base: &str, more: &str| {
+        let toml = format!(
+            "[[backend]]\nkind = '{kind}'\nbase_url = '{base}'\n{more}\n[[backend.model]]\nname = 'm'\n"
+        );
+        let model = load_text(&toml).unwrap().catalog.models["m"].clone();
+        (model.can(Capability::Tools) && model.can(Capability::Logprobs), model.members.unknown)
+    };
+    let local = "http://127.0.0.1:8000/v1";
+    for kind in ["openai", "vllm", "sglang", "ollama", "llamacpp"] {
+        assert_eq!(of(kind, local, ""), (true, UnknownMembers::Pass), "{kind}");
+    }
+    for (kind, base) in [("openai", "https://api.openai.com/v1"), ("deepseek", local), ("mistral", local)] {
+        assert_eq!(of(kind, base, ""), (false, UnknownMembers::Refuse), "{kind}");
+        let stated = of(kind, base, "unknown_members = 'drop'");
+        assert_eq!(stated, (false, UnknownMembers::Drop), "{kind}");
+    }
 }
 
 #[test]

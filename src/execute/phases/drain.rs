@@ -37,7 +37,8 @@ impl Phases {
             | Piece::HandOff { .. }
             | Piece::Summary(_)
             | Piece::Signed(_)
-            | Piece::StoppedBy(_) => {}
+            | Piece::StoppedBy(_)
+            | Piece::Logprobs(_) => {}
         }
         self.account.is_beyond_limit()
     }

@@ -8,6 +8,8 @@
 mod drain;
 mod endings;
 
+use serde_json::Value;
+
 use crate::backend::{Edge, Part, Piece, Thought, Usage};
 use crate::catalog::{Class, Ended, LimitedBy, Spent};
 use crate::chat::{Event, Finish, Form, Keep};
@@ -16,6 +18,7 @@ use crate::units::Tokens;
 use super::account::{Account, Close, Lean};
 use super::answer::Answer;
 use super::leak::Leaks;
+use super::logprobs::Logprobs;
 
 /// What one choice may take and how it is held.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,6 +101,7 @@ pub struct Phases {
     /// The answer so far, where a limit that was the thought's may break it off.
     said: String,
     leaks: Leaks,
+    logprobs: Logprobs,
     /// True while the running part was asked for a thought, so that its limit is the thought's.
     thinks: bool,
     tool_calls: bool,
@@ -118,6 +122,7 @@ impl Phases {
             answer: Answer::new(&terms.stop, terms.form),
             said: String::new(),
             leaks: Leaks::default(),
+            logprobs: Logprobs::default(),
             thinks: false,
             tool_calls: false,
             rescued: false,
@@ -187,6 +192,11 @@ impl Phases {
         self.account.forget();
     }
 
+    /// The chances of the tokens that this text is made of, where they are told.
+    pub fn logprobs_of(&mut self, shown: &str) -> Vec<Value> {
+        self.logprobs.of(shown)
+    }
+
     /// Takes the next piece of the running part.
     pub fn on(&mut self, piece: Piece) -> Step {
         match piece {
@@ -212,6 +222,7 @@ impl Phases {
             Piece::Summary(text) => return Step::Show(Event::Thought(text)),
             Piece::Signed(signed) => return Step::Show(Event::Signed(signed)),
             Piece::StoppedBy(text) => self.stopped_by = Some(text),
+            Piece::Logprobs(entries) => self.logprobs.push(entries),
             Piece::ToolCall(delta) => {
                 self.answer_begins();
                 self.account.solve(&delta.arguments, Tokens::ZERO);

@@ -98,7 +98,7 @@ fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
             match shown {
                 Some(Event::Thought(text)) => seen.thought += &text,
                 Some(Event::Answer(text)) => seen.answer += &text,
-                Some(Event::ToolCall(_) | Event::Signed(_)) | None => {}
+                Some(Event::ToolCall(_) | Event::Signed(_) | Event::Logprobs(_)) | None => {}
             }
         }
     }

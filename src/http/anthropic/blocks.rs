@@ -16,6 +16,8 @@ pub(super) fn of(said: Said, thoughts: Thoughts) -> Vec<Value> {
     let mut blocks: Vec<Value> = Vec::new();
     for event in said.into_events() {
         match event {
+            // There is no place for these in a message.
+            Event::Logprobs(_) => {}
             Event::Signed(_) if thoughts == Thoughts::Hidden => {}
             Event::Signed(signed) if thoughts == Thoughts::Sealed => {
                 blocks.push(thinking("", &signed::sealed(&signed)));

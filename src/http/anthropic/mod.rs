@@ -14,7 +14,7 @@ use crate::chat::Request;
 use super::budget::{Dialects, Efforts};
 use super::error::Problem;
 use super::fields::Fields;
-use super::{marks, strict};
+use super::{marks, strict, unknown};
 
 pub(super) use errors::{problem, reworded};
 pub(super) use render::{Look, Thoughts, message};
@@ -52,7 +52,7 @@ pub(super) fn read(
     let wanted = Wanted { stream: fields.flag("stream")?.unwrap_or(false), thoughts };
     request.streams = wanted.stream;
     request.budget = dialects.finish();
-    fields.end()?;
+    request.passed = unknown::rest(&mut fields)?;
     marks::check(&request)?;
     Ok((request, wanted))
 }

@@ -73,6 +73,7 @@ impl Chunks {
         match said {
             Event::Thought(_) if self.look.thoughts != Thoughts::Shown => String::new(),
             Event::Signed(_) if self.look.thoughts == Thoughts::Hidden => String::new(),
+            Event::Logprobs(_) => String::new(),
             Event::Thought(text) => {
                 let opened = self.open(Open::Thinking, || blocks::thinking("", ""));
                 opened + &self.delta(&json!({ "type": "thinking_delta", "thinking": text }))

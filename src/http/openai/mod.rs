@@ -12,7 +12,7 @@ use crate::chat::Request;
 use super::budget::{self, Dialects, Efforts};
 use super::error::Problem;
 use super::fields::Fields;
-use super::{marks, strict};
+use super::{marks, strict, unknown};
 
 pub(super) use parse::Wanted;
 pub(super) use render::{Look, Style, budget, completion};
@@ -39,7 +39,7 @@ pub(super) fn read(
     wanted.thoughts = dialects.thoughts;
     dialects.episode(budget::of_metadata(&request.extra)?);
     request.budget = dialects.finish();
-    fields.end()?;
+    request.passed = unknown::rest(&mut fields)?;
     marks::check(&request)?;
     Ok((request, wanted))
 }

@@ -36,6 +36,9 @@ const PASSED: &[&str] = &[
 /// which would only make it quicker, and `OpenRouter`'s wish for usage, which is told anyway.
 const IDLE: &[&str] = &["prompt_cache_retention", "prompt_cache_options", "prediction", "usage"];
 
+/// So many other tokens may be told beside each; OpenAI's own limit.
+const TOP_LOGPROBS_MAX: u32 = 20;
+
 /// What is not offered, each with what to do instead.
 const REFUSED: &[(&str, &str)] = &[
     ("functions", "is not offered: it is the older name of tools; send those"),
@@ -55,9 +58,12 @@ pub(super) fn request(fields: &mut Fields, model: String) -> Result<(Request, Wa
     let mut messages = messages(fields)?;
     marks::take_whole(fields, &mut messages)?;
     let stream = fields.flag("stream")?.unwrap_or(false);
+    let choices = choices(fields)?;
+    best_of(fields, choices)?;
     let request = Request {
         sampling: sampling(fields)?,
-        choices: choices(fields)?,
+        choices,
+        logprobs: logprobs(fields)?,
         tools: tools(fields)?,
         tool_choice: fields.take("tool_choice"),
         response_format: fields.take("response_format"),
@@ -125,13 +131,6 @@ pub(super) fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> 
     if fields.flag("store")? == Some(true) {
         return Err(Problem::invalid(Some("store"), "is not offered: answers are not kept"));
     }
-    let top = fields.whole("top_logprobs")?.unwrap_or(0);
-    for (param, asked) in [("logprobs", fields.flag("logprobs")? == Some(true)), ("top_logprobs", top > 0)] {
-        if asked {
-            let message = "is not offered yet, so it is refused rather than ignored";
-            return Err(Problem::invalid(Some(param), message));
-        }
-    }
     if let Some((param, why)) = REFUSED.iter().find(|(param, _)| fields.take(param).is_some()) {
         return Err(Problem::invalid(Some(param), *why));
     }
@@ -140,6 +139,33 @@ pub(super) fn extra(fields: &mut Fields) -> Result<Map<String, Value>, Problem> 
     }
     fields.pass(IDLE);
     Ok(fields.pass(PASSED))
+}
+
+/// Whether the chances of tokens are wanted, and how many others beside each; llama.cpp has one word for both.
+fn logprobs(fields: &mut Fields) -> Result<Option<u32>, Problem> {
+    let wanted = fields.flag("logprobs")?.unwrap_or(false);
+    let (top, probs) = (fields.whole("top_logprobs")?, fields.whole("n_probs")?.filter(|count| *count > 0));
+    if top.is_some_and(|top| top > 0) && !wanted {
+        return Err(Problem::invalid(Some("top_logprobs"), "needs logprobs: true"));
+    }
+    let most = u64::from(TOP_LOGPROBS_MAX);
+    for (param, count) in [("top_logprobs", top), ("n_probs", probs)] {
+        if count.is_some_and(|count| count > most) {
+            return Err(Problem::invalid(Some(param), format!("must be at most {most}")));
+        }
+    }
+    let count = top.or(probs).and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+    Ok((wanted || probs.is_some()).then_some(count))
+}
+
+/// The best of more than are wanted would have to be judged.
+pub(super) fn best_of(fields: &mut Fields, choices: u32) -> Result<(), Problem> {
+    match fields.whole("best_of")? {
+        Some(best) if best != u64::from(choices) => {
+            Err(Problem::invalid(Some("best_of"), "may only be n here: every answer is delivered"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn tools(fields: &mut Fields) -> Result<Vec<Tool>, Problem> {

@@ -11,14 +11,16 @@ use crate::http::episodes;
 use crate::http::said::Said;
 use crate::http::signed;
 
-/// A choice as a message.
-fn message(said: Said, look: Look) -> Value {
+/// A choice as a message, and the chances of its tokens where they are told.
+fn message(said: Said, look: Look) -> (Value, Value) {
+    let mut logprobs = Value::Null;
     let (mut thought, mut answer) = (String::new(), String::new());
     let (mut calls, mut details) = (Vec::new(), Vec::new());
     for event in said.into_events() {
         match event {
             Event::Thought(text) => thought += &text,
             Event::Answer(text) => answer += &text,
+            Event::Logprobs(entries) => logprobs = told(entries),
             Event::Signed(signed) => details.push(signed::write(&signed)),
             Event::ToolCall(call) => {
                 let function = json!({ "name": call.name.unwrap_or_default(), "arguments": call.arguments });
@@ -44,14 +46,19 @@ fn message(said: Said, look: Look) -> Value {
     if !calls.is_empty() {
         message.insert("tool_calls".into(), calls.into());
     }
-    message.into()
+    (message.into(), logprobs)
+}
+
+/// The chances of tokens, as OpenAI has them in a choice.
+pub(super) fn told(entries: Vec<Value>) -> Value {
+    json!({ "content": Value::Array(entries), "refusal": null })
 }
 
 /// A choice as text alone.
 fn text(said: Said) -> String {
     let answer = said.into_events().into_iter().filter_map(|event| match event {
         Event::Answer(text) => Some(text),
-        Event::Thought(_) | Event::Signed(_) | Event::ToolCall(_) => None,
+        Event::Thought(_) | Event::Signed(_) | Event::Logprobs(_) | Event::ToolCall(_) => None,
     });
     answer.collect()
 }
@@ -103,11 +110,11 @@ pub(crate) struct Look {
 /// The whole answer as one object.
 pub(crate) fn completion(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) -> Value {
     let choices = said.into_iter().zip(&receipt.choices).enumerate().map(|(index, (said, settled))| {
-        let (name, said) = match look.style {
+        let (name, (said, logprobs)) = match look.style {
             Style::Chat => ("message", message(said, look)),
-            Style::Text => ("text", text(said).into()),
+            Style::Text => ("text", (text(said).into(), Value::Null)),
         };
-        json!({ "index": index, name: said, "logprobs": null, "finish_reason": settled.finish.word() })
+        json!({ "index": index, name: said, "logprobs": logprobs, "finish_reason": settled.finish.word() })
     });
     json!({
         "id": look.style.id(receipt.id),

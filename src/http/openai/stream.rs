@@ -8,7 +8,7 @@ use crate::chat::Event;
 use crate::gateway::{Flight, Receipt};
 use crate::units::Timestamp;
 
-use super::render::{Look, Style, budget, usage};
+use super::render::{Look, Style, budget, told, usage};
 use crate::http::error::Problem;
 use crate::http::events;
 use crate::http::signed;
@@ -25,6 +25,8 @@ pub(crate) struct Chunks {
     include_usage: bool,
     look: Look,
     begun: Vec<bool>,
+    /// The chances of each choice's next tokens: they go out with their text.
+    logprobs: Vec<Value>,
 }
 
 impl Chunks {
@@ -37,6 +39,7 @@ impl Chunks {
             include_usage,
             look,
             begun: vec![false; choices],
+            logprobs: vec![Value::Null; choices],
         }
     }
 
@@ -69,7 +72,8 @@ impl Chunks {
         if begun.is_some_and(|begun| !std::mem::replace(begun, true)) {
             delta.insert("role".into(), "assistant".into());
         }
-        json!([{ "index": index, "delta": delta, "logprobs": null, "finish_reason": finish }])
+        let logprobs = self.logprobs.get_mut(usize::try_from(index).unwrap_or(usize::MAX)).map(Value::take);
+        json!([{ "index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish }])
     }
 
     fn event(&self, event: Event) -> Option<Map<String, Value>> {
@@ -78,6 +82,7 @@ impl Chunks {
             Event::Answer(text) => {
                 delta.insert("content".into(), text.into());
             }
+            Event::Logprobs(_) => return None,
             Event::Thought(_) | Event::Signed(_) if !self.look.thoughts => return None,
             Event::ToolCall(_) if self.look.style == Style::Text => return None,
             Event::Signed(signed) => {
@@ -125,6 +130,12 @@ impl Chunks {
 
 impl events::Chunks for Chunks {
     fn said(&mut self, choice: u32, event: Event) -> String {
+        if let Event::Logprobs(entries) = event {
+            if let Some(waiting) = self.logprobs.get_mut(usize::try_from(choice).unwrap_or(usize::MAX)) {
+                *waiting = told(entries);
+            }
+            return String::new();
+        }
         let Some(delta) = self.event(event) else { return String::new() };
         let choices = self.delta(choice, delta, None);
         data(&self.chunk(choices, &[]))

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::chat::{Budget, Request};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
-use crate::http::strict;
+use crate::http::{strict, unknown};
 use crate::units::Tokens;
 
 use super::parse::{self, Wanted};
@@ -27,11 +27,13 @@ pub(in crate::http) fn read_text(body: &[u8], headers: &HeaderMap) -> Result<(Re
     let text = prompt(&mut fields)?;
     let stream = fields.flag("stream")?.unwrap_or(false);
     let choices = parse::choices(&mut fields)?;
-    best_of(&mut fields, choices)?;
+    parse::best_of(&mut fields, choices)?;
     // The least wins, as everywhere.
-    let own = fields.whole("max_tokens")?.map(Tokens);
-    if own.is_some_and(|own| stated.solution.is_none_or(|said| own < said)) {
-        (stated.solution, stated.members.solution) = (own, "max_tokens");
+    for param in ["max_tokens"].into_iter().chain(budget::TOTALS) {
+        let own = budget::limit(&mut fields, param)?.map(Tokens);
+        if own.is_some_and(|own| stated.solution.is_none_or(|said| own < said)) {
+            (stated.solution, stated.members.solution) = (own, param);
+        }
     }
     let extra = parse::extra(&mut fields)?;
     let named = budget::of_metadata(&extra)?;
@@ -49,8 +51,7 @@ pub(in crate::http) fn read_text(body: &[u8], headers: &HeaderMap) -> Result<(Re
         ..Request::text(model, text)
     };
     let wanted = Wanted { stream, include_usage: parse::include_usage(&mut fields)?, thoughts: false };
-    fields.end()?;
-    Ok((request, wanted))
+    Ok((Request { passed: unknown::rest(&mut fields)?, ..request }, wanted))
 }
 
 /// One text. Lists of several, and of token ids, mean that as many answers are wanted in one: they are asked for one by
@@ -79,16 +80,6 @@ fn refused(fields: &mut Fields) -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-/// The best of more than are wanted would have to be judged.
-fn best_of(fields: &mut Fields, choices: u32) -> Result<(), Problem> {
-    match fields.whole("best_of")? {
-        Some(best) if best != u64::from(choices) => {
-            Err(Problem::invalid(Some("best_of"), "may only be n here: every answer is delivered"))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::chat::{Request, Sampling};
 use crate::http::budget::{self, Dialects, Efforts};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
-use crate::http::strict;
+use crate::http::{strict, unknown};
 use crate::units::{ConversationId, RequestId};
 
 use super::choice::Choice;
@@ -90,7 +90,7 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
     let (previous, conversation) = before(&mut fields)?;
     let mut budget = dialects.finish();
     budget.run.tools.shorten();
-    let asked = Asked {
+    let mut asked = Asked {
         instructions: fields.text("instructions")?,
         input: input(&mut fields)?,
         previous,
@@ -110,7 +110,7 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
             ..Request::new(model, Vec::new())
         },
     };
-    fields.end()?;
+    asked.request.passed = unknown::rest(&mut fields)?;
     Ok(asked)
 }
 

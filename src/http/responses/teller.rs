@@ -63,6 +63,7 @@ impl Teller {
             Event::Signed(signed) => self.signed(&signed),
             Event::Answer(text) => self.answer(&text),
             Event::ToolCall(piece) => self.call(piece),
+            Event::Logprobs(_) => String::new(),
         }
     }
 

@@ -53,6 +53,7 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
             _ => Vec::new(),
         },
         efforts,
+        members: catalog::MemberRules::default(),
         resumes_tools: false,
         stops_billing: class != Class::Effort,
     }

@@ -22,7 +22,7 @@ use tokio::sync::OnceCell;
 
 use super::client::{self, Client};
 use super::openai::{self, ChatCompletions, Dialect};
-use super::{Connections, Remote, SettingsError, Silence, generation, wire};
+use super::{Connections, Remote, SettingsError, Silence, generation, passed, wire};
 use crate::backend::calling;
 use crate::backend::pace::Pace;
 use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Lack, Part, Piece, Thought};
@@ -158,7 +158,8 @@ impl LlamaCpp {
         let lap = self.pace.start();
         let vocabulary = self.vocabulary().await?;
         let prompt = request::opened(&self.settings, self.render(&call.request, true).await?);
-        let body = request::thought(&self.settings, call, &prompt, thinking);
+        let mut body = request::thought(&self.settings, call, &prompt, thinking);
+        passed::add_rendered(&mut body, call, self.client.members());
         let events = self.client.stream("completion", &body, Silence::Usual).await?;
         let reader = events::Reader::thought(vocabulary.end);
         let pieces = generation(events, reader, lap, VecDeque::new());
@@ -170,7 +171,8 @@ impl LlamaCpp {
         let lap = self.pace.start();
         let vocabulary = self.vocabulary().await?;
         let (prompt, hand_off) = self.resume(&call.request, thought).await?;
-        let body = request::solution(call, prompt, solution, &vocabulary.banned());
+        let mut body = request::solution(call, prompt, solution, &vocabulary.banned());
+        passed::add_rendered(&mut body, call, self.client.members());
         let events = self.client.stream("completion", &body, Silence::Usual).await?;
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         let reader = events::Reader::solution(self.splitter(vocabulary));
@@ -187,7 +189,8 @@ impl LlamaCpp {
                 return Err(Failure::incapable(Lack::Thinking, "there is no thought in how a text goes on"));
             }
         };
-        let body = request::solution(call, json!(text), solution, &[]);
+        let mut body = request::solution(call, json!(text), solution, &[]);
+        passed::add_rendered(&mut body, call, self.client.members());
         let events = self.client.stream("completion", &body, Silence::Usual).await?;
         Ok(generation(events, events::Reader::solution(None), lap, VecDeque::new()))
     }
@@ -215,7 +218,8 @@ impl LlamaCpp {
     }
 
     async fn render(&self, request: &Request, thinking: bool) -> Result<String, Failure> {
-        let answer = self.ask("apply-template", &request::template(request, thinking)).await?;
+        let answer =
+            self.ask("apply-template", &request::template(&self.settings, request, thinking)).await?;
         let prompt = answer.get("prompt").and_then(Value::as_str).map(str::to_owned);
         prompt.ok_or_else(|| Failure::new(Fault::Backend, "the server rendered no prompt").unsent())
     }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Settings;
 use crate::backend::calling;
+use crate::backend::remote::passed;
 use crate::backend::remote::wire::{decimal, messages};
 use crate::backend::{Call, Thought};
 use crate::chat::Request;
@@ -13,13 +14,17 @@ use crate::units::Tokens;
 const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];
 
 /// What `/apply-template` renders.
-pub(super) fn template(request: &Request, thinking: bool) -> Value {
+pub(super) fn template(settings: &Settings, request: &Request, thinking: bool) -> Value {
     let mut body = json!({"messages": messages(&request.messages, true)});
     if calling::offers(request) {
         body["tools"] = request.tools.iter().map(|tool| tool.declaration.clone()).collect();
     }
+    let mut arguments = passed::template(request, &settings.client.members);
     if !thinking {
-        body["chat_template_kwargs"] = json!({"enable_thinking": false});
+        arguments.insert("enable_thinking".to_owned(), json!(false));
+    }
+    if !arguments.is_empty() {
+        body["chat_template_kwargs"] = arguments.into();
     }
     body
 }

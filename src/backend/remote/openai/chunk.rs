@@ -33,9 +33,20 @@ pub(super) struct Choice {
     /// Some have it here.
     #[serde(default)]
     pub(super) usage: Value,
+    /// The chances of this chunk's tokens, where they were asked for. Read leniently.
+    #[serde(default)]
+    logprobs: Value,
 }
 
 impl Choice {
+    /// The chances of the content's tokens.
+    pub(super) fn take_logprobs(&mut self) -> Vec<Value> {
+        match self.logprobs.get_mut("content").map(Value::take) {
+            Some(Value::Array(entries)) => entries,
+            _ => Vec::new(),
+        }
+    }
+
     /// How many tokens this chunk is, where they are told.
     pub(super) fn tokens(&self) -> u64 {
         self.token_ids.as_array().map_or(0, |ids| ids.len() as u64)

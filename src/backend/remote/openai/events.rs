@@ -27,6 +27,8 @@ pub(super) struct Reader {
     /// The tool call that a piece without an index belongs to.
     call: Option<u32>,
     details: Option<(Maker, Details)>,
+    /// The chances of tokens whose text was not shown yet; nothing where nobody asked for them.
+    logprobs: Option<Vec<Value>>,
 }
 
 impl Reader {
@@ -53,6 +55,7 @@ impl Reader {
             shown: Shown::default(),
             call: None,
             details: keeps.then(|| (settings.maker(), Details::default())),
+            logprobs: call.request.logprobs.map(|_| Vec::new()),
         }
     }
 
@@ -138,8 +141,26 @@ impl Reader {
         }
     }
 
+    /// Puts the chances of tokens before the answer's text that is made of them. Those of a thought are dropped; those of text
+    /// that is held back, as it may be a tag, wait for it.
+    fn tell(&mut self, entries: Vec<Value>, pieces: &mut VecDeque<Piece>) {
+        let Some(waiting) = &mut self.logprobs else { return };
+        waiting.extend(entries);
+        let says = |piece: &Piece| matches!(piece, Piece::Answer { .. });
+        if let Some(at) = pieces.iter().position(says) {
+            let entries = std::mem::take(waiting);
+            if !entries.is_empty() {
+                pieces.insert(at, Piece::Logprobs(entries));
+            }
+        } else if pieces.iter().any(|piece| matches!(piece, Piece::Thought { .. } | Piece::ToolCall(_))) {
+            waiting.clear();
+        }
+    }
+
     fn end(&mut self, ending: Ending, pieces: &mut VecDeque<Piece>) {
-        pieces.extend(self.splitter.finish().into_iter().map(piece));
+        let mut last: VecDeque<Piece> = self.splitter.finish().into_iter().map(piece).collect();
+        self.tell(Vec::new(), &mut last);
+        pieces.append(&mut last);
         if let Some((maker, details)) = &mut self.details {
             pieces.extend(details.signed(maker).map(Piece::Signed));
         }
@@ -166,7 +187,9 @@ impl crate::backend::remote::Reader for Reader {
         let mut inner = Value::Null;
         for mut choice in choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             inner = choice.usage.take();
+            let entries = choice.take_logprobs();
             self.choice(choice, &mut new)?;
+            self.tell(entries, &mut new);
         }
         self.look(new.iter());
         pieces.append(&mut new);

@@ -8,7 +8,7 @@ use super::dialect::{
 const XAI_OMITS: [&str; 3] = ["presence_penalty", "frequency_penalty", "stop"];
 /// What Mistral does not document, and so refuses.
 const MISTRAL_OMITS: [&str; 7] =
-    ["top_k", "logit_bias", "user", "safety_identifier", "verbosity", "metadata", "chat_template_kwargs"];
+    ["top_k", "logit_bias", "user", "safety_identifier", "verbosity", "metadata", "prompt_cache_key"];
 /// What `DeepSeek` ignores while it thinks.
 const DEEPSEEK_OMITS: [&str; 4] = ["temperature", "top_p", "presence_penalty", "frequency_penalty"];
 

@@ -199,6 +199,8 @@ fn members(call: &Call, dialect: &Dialect, stops: bool) -> Map<String, Value> {
         ("tools", tools(dialect, request)),
         ("tool_choice", request.tool_choice.clone()),
         ("response_format", request.response_format.clone()),
+        ("logprobs", request.logprobs.map(|_| json!(true))),
+        ("top_logprobs", request.logprobs.filter(|count| *count > 0).map(|count| json!(count))),
     ];
     body.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     body

@@ -21,6 +21,7 @@ impl Said {
             408 => failure(Fault::Timeout, ""),
             // Something else held it up for a moment, the official SDKs take it.
             409 => refused(Fault::Backend, ""),
+            400 | 422 if !self.is_about_content() => self.refusal(&refused).elsewhere_too(),
             400 | 413 | 422 => self.refusal(&refused),
             300..=499 => refused(Fault::Backend, "").elsewhere(),
             _ => failure(Fault::Backend, ""),
@@ -131,7 +132,10 @@ mod tests {
         check(&[307, 401, 402, 403, 404, 410, 451], "", Retry::Elsewhere);
         check(&[429], r#"{"error":{"code":"insufficient_quota"}}"#, Retry::Elsewhere);
         check(&[400], r#"{"error":{"code":"model_not_found"}}"#, Retry::Elsewhere);
-        check(&[400, 413, 422], r#"{"error":"no such word"}"#, Retry::Never);
+        check(&[400, 422], r#"{"error":"no such word"}"#, Retry::Elsewhere);
+        check(&[413], r#"{"error":"no such word"}"#, Retry::Never);
+        check(&[400], r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#, Retry::Never);
+        check(&[400], r#"{"error":{"message":"Your input was flagged by moderation"}}"#, Retry::Never);
         check(&[400, 413, 422], "", Retry::Never);
         check(&[403], r#"{"error":{"message":"Your input was flagged by moderation"}}"#, Retry::Never);
     }

@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 
 use super::client::Client;
 use super::openai::{ChatCompletions, Settings};
-use super::{Connections, Remote, SettingsError, Silence, generation};
+use super::{Connections, Remote, SettingsError, Silence, generation, passed};
 use crate::backend::calling;
 use crate::backend::pace::Pace;
 use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
@@ -122,7 +122,8 @@ impl Vllm {
         let lap = self.pace.start();
         let vocabulary = self.vocabulary().await?;
         let prompt = vocabulary.opened(vocabulary.prompt(self.render(&call.request, true).await?));
-        let body = request::thought(&self.settings, call, &prompt, thinking);
+        let mut body = request::thought(&self.settings, call, &prompt, thinking);
+        passed::add_rendered(&mut body, call, self.client.members());
         let events = self.client.stream("completions", &body, Silence::Usual).await?;
         let reader = events::Reader::thought(vocabulary.end.len());
         Ok(generation(events, reader, lap, VecDeque::new()))
@@ -132,7 +133,8 @@ impl Vllm {
         let lap = self.pace.start();
         let vocabulary = self.vocabulary().await?;
         let (prompt, hand_off) = self.resume(vocabulary, &call.request, thought).await?;
-        let body = request::solution(&self.settings, call, &prompt, solution, vocabulary.banned());
+        let mut body = request::solution(&self.settings, call, &prompt, solution, vocabulary.banned());
+        passed::add_rendered(&mut body, call, self.client.members());
         let events = self.client.stream("completions", &body, Silence::Usual).await?;
         let first = hand_off.then(|| Piece::HandOff { tokens: count(&vocabulary.hand_off) });
         let Settings { start_tag, end_tag, .. } = &self.settings;
@@ -244,11 +246,19 @@ impl Backend for Vllm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::remote::golden;
     use crate::backend::remote::openai::Dialect;
+    use crate::backend::remote::{client, golden};
+    use crate::catalog::{MemberRules, UnknownMembers};
 
     fn settings() -> Settings {
-        Settings { model: "upstream-model".to_owned(), dialect: Dialect::vllm(), ..Settings::default() }
+        let members = MemberRules { unknown: UnknownMembers::Pass, ..MemberRules::default() };
+        let client = client::Settings { members, ..client::Settings::default() };
+        Settings {
+            client,
+            model: "upstream-model".to_owned(),
+            dialect: Dialect::vllm(),
+            ..Settings::default()
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::backend::remote::openai::{Settings, Switch, conversation};
+use crate::backend::remote::passed;
 use crate::backend::remote::wire::decimal;
 use crate::backend::{Call, calling};
 use crate::chat::Request;
@@ -21,12 +22,12 @@ pub(super) fn template(settings: &Settings, request: &Request, thinking: bool) -
     if calling::offers(request) {
         body["tools"] = request.tools.iter().map(|tool| tool.declaration.clone()).collect();
     }
-    let mut arguments = request.extra.get("chat_template_kwargs").cloned().unwrap_or_else(|| json!({}));
+    let mut arguments = passed::template(request, &settings.client.members);
     if let Switch::Template(argument) = &settings.dialect.switch {
-        arguments[&**argument] = json!(thinking);
+        arguments.insert(argument.to_string(), json!(thinking));
     }
-    if arguments.as_object().is_some_and(|arguments| !arguments.is_empty()) {
-        body["chat_template_kwargs"] = arguments;
+    if !arguments.is_empty() {
+        body["chat_template_kwargs"] = arguments.into();
     }
     body
 }

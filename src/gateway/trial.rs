@@ -1,0 +1,232 @@
+//! A small request of our own, made after an upstream refused a caller's: whether it refuses everybody what was asked for, or
+//! only this caller the way in which it was.
+//!
+//! What callers write teaches nothing by itself, or one of them could take a capability from all others. A trial is made
+//! once in a while for each model and capability, beside the caller's request, is set aside and booked on the same account,
+//! and holds up nobody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::backend::fleet::{Beginning, Party, Want};
+use crate::backend::{Failure, Fault, Retry};
+use crate::catalog::{Capability, Class, Model, Offer, Spent};
+use crate::chat::{Budget, Message, Request, Role, Tool};
+use crate::execute::{Halt, Job, Progress, whole};
+use crate::ledger::{About, Claim, IfAbandoned};
+use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
+
+use super::books::{Bill, Books, detail};
+use super::demotions::Demotions;
+use super::flying::{Flying, taken, terms};
+use super::handle::{EXPIRY_MARGIN, Parts};
+use super::needs;
+use super::withdrawals::{Doubt, Withdrawals};
+
+/// How long a trial may take.
+const TIME_MAX: Duration = Duration::from_secs(30);
+/// Room for a short answer, and for a short thought.
+const SOLUTION: Tokens = Tokens(32);
+const THINKING: Tokens = Tokens(16);
+
+/// What can be tried.
+const TRIED: [Capability; 4] =
+    [Capability::Tools, Capability::Schema, Capability::Logprobs, Capability::Penalties];
+
+/// All that a trial needs which is made when its caller's request may be over.
+struct Trial {
+    parts: Arc<Parts>,
+    withdrawals: Arc<Withdrawals>,
+    demotions: Arc<Demotions>,
+    account: AccountId,
+    party: Party,
+    model: Arc<Model>,
+    /// The same request without anything beyond text.
+    plain: (Arc<Request>, Offer),
+}
+
+/// True where an upstream refused what was asked before a model saw it, and not for its length or its content.
+pub(super) fn is_refused(failure: &Failure) -> bool {
+    let unnamed = failure.code.is_none() && failure.lack.is_none();
+    failure.fault == Fault::Caller && failure.unsent && failure.retry == Retry::Elsewhere && unnamed
+}
+
+impl Flying {
+    /// An upstream refused the request: tries beside it what the request needs of the model.
+    pub(super) fn doubt(&self, offer: &Offer, failure: &Failure) {
+        if !is_refused(failure) {
+            return;
+        }
+        let Some(model) = self.parts.catalog.models.get(&offer.model) else { return };
+        let doubted =
+            self.doubted(offer, model).filter(|doubt| self.withdrawals.may_try(&model.name, *doubt));
+        let trials: Vec<_> =
+            doubted.filter_map(|doubt| Some((doubt, self.tried(model, Some(doubt))?))).collect();
+        let Some(plain) = self.tried(model, None).filter(|_| !trials.is_empty()) else { return };
+        let trial = Trial {
+            parts: self.parts.clone(),
+            withdrawals: self.withdrawals.clone(),
+            demotions: self.demotions.clone(),
+            account: self.account.clone(),
+            party: self.party,
+            model: model.clone(),
+            plain,
+        };
+        self.parts.tasks.spawn(async move { trial.run(trials).await });
+    }
+
+    /// What the request needs that an upstream may lack.
+    fn doubted(&self, offer: &Offer, model: &Model) -> impl Iterator<Item = Doubt> {
+        let needed = needs::of(&self.request).capabilities;
+        let capabilities = needed.into_iter().filter(|capability| TRIED.contains(capability));
+        let is_native = offer.class == Class::Native && offer.thinking > Tokens::ZERO;
+        // Without another way to hold its thoughts there is nothing to be learned.
+        let is_held = is_native && model.classes.len() > 1;
+        capabilities.map(Doubt::Capability).chain(is_held.then_some(Doubt::Budget))
+    }
+
+    /// A request that tries one thing, and how it would be served; nothing where it cannot be.
+    fn tried(&self, model: &Arc<Model>, doubt: Option<Doubt>) -> Option<(Arc<Request>, Offer)> {
+        let unthought = (!model.thinks_always).then_some(Tokens::ZERO);
+        let aside = match doubt {
+            Some(Doubt::Budget) => {
+                let held = Arc::new(Model { classes: vec![Class::Native], ..(**model).clone() });
+                let thinking = THINKING.max(model.thinking_min).min(model.thinking_max);
+                self.priced_as(&held, request(&model.name, None, Some(thinking)))?
+            }
+            Some(Doubt::Capability(capability)) => {
+                self.priced(&model.name, request(&model.name, Some(capability), unthought))?
+            }
+            None => self.priced(&model.name, request(&model.name, None, unthought))?,
+        };
+        Some((aside.request, aside.offer))
+    }
+}
+
+impl Trial {
+    async fn run(self, trials: Vec<(Doubt, (Arc<Request>, Offer))>) {
+        for (doubt, trial) in trials {
+            // Who refuses everything says nothing about one thing.
+            let is_refused = self.is_refused(&trial).await == Some(true);
+            if !is_refused || self.is_refused(&self.plain).await != Some(false) {
+                continue;
+            }
+            match doubt {
+                Doubt::Capability(capability) => self.withdraw(capability),
+                Doubt::Budget => self.demote(),
+            }
+        }
+    }
+
+    fn withdraw(&self, capability: Capability) {
+        let (model, word) = (&*self.model.name, capability.word());
+        self.withdrawals.withdraw(&self.model.name, capability);
+        self.parts.metrics.backends.withdrawals.with_label_values(&[model, word]).inc();
+        tracing::warn!(
+            model,
+            capability = word,
+            "withdrawn for a while: the upstream refuses it to a request of our own too; say capabilities without it, or \
+             mend the upstream"
+        );
+    }
+
+    /// Holds its thinking by another class from now on.
+    fn demote(&self) {
+        let model = &*self.model.name;
+        if let Some(class) = self.demotions.demote(&self.model) {
+            self.parts.metrics.thinking.demotions.with_label_values(&[model]).inc();
+            tracing::warn!(
+                model,
+                now = class.word(),
+                "demoted: the upstream refuses a thinking budget of its own"
+            );
+        }
+    }
+
+    /// Whether the upstream refuses it; nothing where that could not be found out.
+    async fn is_refused(&self, (request, offer): &(Arc<Request>, Offer)) -> Option<bool> {
+        let fleet = self.parts.fleets.get(&self.model.name)?;
+        let deadline = Instant::now() + TIME_MAX;
+        let reservation = self.parts.ledger.obtain(self.claim(offer)).await.ok()?;
+        let mut books = Books::new(reservation, offer, None);
+        let want = Want {
+            beginning: Beginning::of(request),
+            party: self.party,
+            calls: 1,
+            priority: Priority::Batch,
+            deadline,
+        };
+        let Ok(seat) = fleet.board(want).await else {
+            books.void();
+            return None;
+        };
+        if books.depart(&self.parts, None, deadline).await.is_err() {
+            books.void();
+            return None;
+        }
+        let (backend, request) = (seat.backend(), request.clone());
+        let mut progress =
+            Progress::new(terms(offer, Some(&self.model), fleet.prompt_tokens(&request), &request));
+        let job = Job { backend, request, index: 0, seed: 1, deadline, cut_before: None };
+        let (ended, _) = whole(&job, &mut progress).await;
+        let spent = taken(std::slice::from_ref(&progress));
+        let word = if ended.is_ok() { "finished" } else { "failed" };
+        let bill = Bill { model: &offer.model, cost: self.cost(&spent), spent: &spent };
+        books.settle(bill, detail(&spent, word), &self.parts.settings).await;
+        match ended {
+            Ok(_) => Some(false),
+            Err(Halt::Failed(failure)) if is_refused(&failure) => Some(true),
+            Err(_) => None,
+        }
+    }
+
+    fn claim(&self, offer: &Offer) -> Claim {
+        let now = self.parts.ledger.now();
+        let stops = self.model.stops_billing;
+        Claim {
+            account: self.account.clone(),
+            id: RequestId::new(),
+            about: About { model: Some(self.model.name.clone()), ..About::default() },
+            worst: offer.worst,
+            step: None,
+            prices: self.model.tariff.map(|tariff| tariff.rates.list),
+            if_abandoned: if stops { IfAbandoned::PostMetered } else { IfAbandoned::PostWhole },
+            now,
+            expires: now + TIME_MAX + EXPIRY_MARGIN,
+        }
+    }
+
+    fn cost(&self, spent: &[Spent]) -> Money {
+        let Some(tariff) = self.model.tariff else { return Money::ZERO };
+        spent.iter().map(|spent| spent.cost(&tariff)).sum()
+    }
+}
+
+/// The smallest request that needs the capability.
+fn request(model: &str, capability: Option<Capability>, thinking: Option<Tokens>) -> Request {
+    let budget = Budget { thinking, solution: Some(SOLUTION), ..Budget::default() };
+    let mut request = Request::new(model, vec![Message::text(Role::User, "Say ok as JSON.")]);
+    request.budget = budget;
+    let schema = json!({ "type": "object", "properties": { "ok": { "type": "boolean" } }, "required": ["ok"],
+        "additionalProperties": false });
+    match capability {
+        Some(Capability::Tools) => {
+            let function = json!({ "name": "ok", "description": "Says ok.", "parameters": schema });
+            let declaration = json!({ "type": "function", "function": function });
+            request.tools = vec![Tool { name: "ok".to_owned(), declaration, marked: None }];
+        }
+        Some(Capability::Schema) => {
+            let format = json!({ "name": "ok", "schema": schema });
+            request.response_format = Some(json!({ "type": "json_schema", "json_schema": format }));
+        }
+        Some(Capability::Logprobs) => request.logprobs = Some(0),
+        Some(Capability::Penalties) => {
+            request.extra.insert("presence_penalty".to_owned(), json!(0.1));
+        }
+        Some(Capability::Images) | None => {}
+    }
+    request
+}
