@@ -196,6 +196,8 @@ fn model(dear: u64) -> Model {
         efforts: Vec::new(),
         resumes_tools: false,
         stops_billing: false,
+        reference: None,
+        specialty: None,
     }
 }
 

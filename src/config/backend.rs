@@ -189,9 +189,18 @@ impl Base {
 
     /// The host of its address.
     pub(super) fn host(&self) -> Option<String> {
-        let url = Url::parse(&self.client.base_url).ok()?;
-        url.host_str().map(str::to_ascii_lowercase)
+        host(&self.client.base_url)
     }
+
+    /// True where it is one's own in every place.
+    pub(super) fn is_own(&self) -> bool {
+        let places = self.deployments.iter().map(|deployment| host(&deployment.client.base_url));
+        std::iter::once(self.host()).chain(places).all(|host| self.kind.is_own(host.as_deref()))
+    }
+}
+
+fn host(url: &str) -> Option<String> {
+    Url::parse(url).ok()?.host_str().map(str::to_ascii_lowercase)
 }
 
 /// All backends of the file, each as the models that it declares.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::local;
-use crate::catalog::{Class, HandOff, Model, Prices, Service, Tariff};
+use crate::catalog::{Class, HandOff, Model, Prices, Service, Specialty, Tariff};
 use crate::units::{Money, Price, Tokens};
 
 use super::backend::{Backend, Manner, Served, Source};
@@ -37,6 +37,8 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         efforts: Vec::new(),
         resumes_tools: false,
         stops_billing: true,
+        reference: None,
+        specialty: Some(Specialty::Arithmetic),
     };
     let (upstream, possible) = (name.to_string(), vec![Class::Inline]);
     let (source, deployments) = (Source::Embedded(manner()), Vec::new());

@@ -41,6 +41,49 @@ pub(super) const KINDS: [(&str, Kind); 14] = [
     ("local", Kind::Local),
 ];
 
+/// Hosts of those who serve models for money, behind OpenAI's API.
+const PROVIDERS: &[&str] = &[
+    "openai.com",
+    "azure.com",
+    "microsoft.com",
+    "anthropic.com",
+    "googleapis.com",
+    "amazonaws.com",
+    "api.aws",
+    "deepseek.com",
+    "aliyuncs.com",
+    "openrouter.ai",
+    "mistral.ai",
+    "x.ai",
+    "groq.com",
+    "together.xyz",
+    "together.ai",
+    "fireworks.ai",
+    "deepinfra.com",
+    "perplexity.ai",
+    "cohere.ai",
+    "cohere.com",
+    "cerebras.ai",
+    "sambanova.ai",
+    "nvidia.com",
+    "huggingface.co",
+    "novita.ai",
+    "hyperbolic.xyz",
+    "baseten.co",
+    "replicate.com",
+    "moonshot.ai",
+    "moonshot.cn",
+    "z.ai",
+    "bigmodel.cn",
+    "minimax.io",
+    "minimaxi.com",
+    "volces.com",
+    "siliconflow.com",
+    "siliconflow.cn",
+    "vercel.sh",
+    "venice.ai",
+];
+
 impl Kind {
     /// The word for it in the file.
     pub(super) fn word(self) -> &'static str {
@@ -98,6 +141,16 @@ impl Kind {
             Kind::Anthropic | Kind::Gemini | Kind::Responses => &[Service::Chat],
             Kind::Local | Kind::DeepSeek => &[Service::Chat, Service::Completions],
             _ => &[Service::Chat, Service::Completions, Service::Embeddings],
+        }
+    }
+
+    /// True for whoever serves for oneself: the kinds that are one's own, and what speaks OpenAI's API at a host that no
+    /// provider is known to have.
+    pub(super) fn is_own(self, host: Option<&str>) -> bool {
+        match self {
+            Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => true,
+            Kind::OpenAi | Kind::Responses => !PROVIDERS.iter().any(|provider| is_host(host, provider)),
+            _ => false,
         }
     }
 

@@ -126,6 +126,8 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         efforts: Vec::new(),
         resumes_tools: false,
         stops_billing: base.kind.stops_billing(),
+        reference: None,
+        specialty: None,
     };
     Declared {
         kind: base.kind,

@@ -4,6 +4,7 @@
 //! a model's numbers. What the text cannot tell is not guessed at: it stays in the spread of the length.
 
 mod ability;
+mod arithmetic;
 mod classify;
 mod cue;
 mod domain;
@@ -32,6 +33,7 @@ use crate::chat::Request;
 use crate::units::{Chance, Difficulty, Tokens};
 
 pub use ability::ability;
+pub use arithmetic::is_arithmetic;
 pub use features::features;
 pub use fit::{Cut, Trace, fit};
 pub use prior_file::{PriorError, decode, encode};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backend::fleet::Beginning;
-use crate::catalog::{Market, Model};
-use crate::chat::Request;
+use crate::catalog::{Market, Model, Specialty};
+use crate::chat::{Form, Request};
 use crate::estimate;
 use crate::tenant::Tenant;
 use crate::units::Tokens;
@@ -50,8 +50,10 @@ impl Gateway {
         let (catalog, Sent { asked, request, sticky, prompt_most }) = (&self.parts.catalog, sent);
         let (route, no_vote) = voting::allowed(rules.route, &request);
         let rules = Rules { route, ..rules };
-        let mut models: Vec<Arc<Model>> =
-            catalog.candidates(&rules.route).map(|model| self.demotions.apply(model)).collect();
+        let (able, beyond): (Vec<_>, Vec<_>) =
+            catalog.candidates(&rules.route).partition(|model| is_for(model, &rules, &asked));
+        let beyond = beyond.into_iter().map(|model| model.name.clone()).next();
+        let mut models: Vec<Arc<Model>> = able.into_iter().map(|model| self.demotions.apply(model)).collect();
         if let Some(own) =
             models.iter().position(|model| sticky.as_ref().is_some_and(|stuck| stuck.model == model.name))
         {
@@ -82,6 +84,17 @@ impl Gateway {
         let prior = estimate::estimate(&asked, &prompts, &self.parts.calibration);
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
-        Considered { asked, request, rules, no_vote, prior, demand, market, models, paced, sticky }
+        Considered { asked, request, rules, no_vote, prior, demand, market, models, beyond, paced, sticky }
+    }
+}
+
+/// Whether a model may be chosen for a request: one that was made for one kind of question only for such, unless it is
+/// asked for by its name.
+fn is_for(model: &Model, rules: &Rules, asked: &Request) -> bool {
+    match model.specialty {
+        Some(Specialty::Arithmetic) if asked.form == Form::Chat => {
+            rules.named == model.name || estimate::is_arithmetic(asked)
+        }
+        _ => true,
     }
 }

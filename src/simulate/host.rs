@@ -176,6 +176,8 @@ pub(super) fn model(answerer: &Answerer) -> Model {
         efforts: Vec::new(),
         resumes_tools: false,
         stops_billing: true,
+        reference: None,
+        specialty: None,
     }
 }
 

@@ -98,6 +98,8 @@ fn model(name: &str, class: Class) -> Model {
         efforts: vec![level("minimal", 0), level("low", 100), level("high", 1000)],
         resumes_tools: false,
         stops_billing: false,
+        reference: None,
+        specialty: None,
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
         efforts,
         resumes_tools: false,
         stops_billing: class != Class::Effort,
+        reference: None,
+        specialty: None,
     }
 }
 
