@@ -117,7 +117,8 @@ pub(super) fn calibration(settings: &Settings) -> Result<Calibration, BuildError
         let guess = || estimate::ability(tariff(&model.name));
         (model.name.clone(), model.ability.unwrap_or_else(guess))
     });
-    let usual = |model: &Arc<Model>| Some((model.name.clone(), model.thought_usual()?.as_f64().max(1.0).ln()));
+    let usual =
+        |model: &Arc<Model>| Some((model.name.clone(), model.thought_usual()?.as_f64().max(1.0).ln()));
     let thoughts = settings.catalog.models.values().filter_map(usual).collect();
     Ok(Calibration { abilities: abilities.collect(), thoughts, ..shipped })
 }

@@ -89,7 +89,7 @@ pub(super) struct Known<'d> {
 
 /// The keys by which an entry tells how a model thinks.
 const OF_THINKING: [&str; 6] =
-    ["thinking_max", "thinking_usual", "efforts", "thinking", "thinks_always", "starts_in_thinking"];
+    ["thinking_max", "classes", "efforts", "thinking", "thinks_always", "starts_in_thinking"];
 
 struct Entry<'d> {
     /// The kinds of backends that it is about; all where empty.

@@ -161,7 +161,11 @@ fn load_with(
                 let parsed = |document| Some((document, source::parse(document)?));
                 let trees: Vec<_> = documents.iter().filter_map(parsed).collect();
                 let known: Vec<_> = trees.iter().map(|(document, table)| document.root(table)).collect();
-                Settings { learned, is_written: !table.is_empty(), ..read(&root, &Known::of(&known, own_price)) }
+                Settings {
+                    learned,
+                    is_written: !table.is_empty(),
+                    ..read(&root, &Known::of(&known, own_price))
+                }
             };
             (Some(settings), known::mistaken(&files, documents))
         }

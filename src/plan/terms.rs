@@ -237,8 +237,7 @@ impl<'a> Terms<'a> {
         let Conditions { queue, prefill, token, .. } = self.conditions;
         Expected {
             success: rounded(self.demand.success_held(t, &held).get()),
-            dollars: f64::from(self.choices)
-                * (call + input * read - saved * cached + output * written),
+            dollars: f64::from(self.choices) * (call + input * read - saved * cached + output * written),
             seconds: queue + prefill * (read - cached) + token * written,
         }
     }

@@ -31,6 +31,7 @@ mod llamacpp;
 mod local;
 mod messages;
 mod money;
+mod newcomer;
 mod operating;
 mod outage;
 mod overload;
