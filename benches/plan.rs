@@ -198,6 +198,8 @@ fn model(dear: u64) -> Model {
         members: stint::catalog::MemberRules::default(),
         resumes_tools: false,
         stops_billing: false,
+        reference: None,
+        specialty: None,
     }
 }
 

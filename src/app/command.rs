@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::manage::{self, Keys};
-use super::{books, check, health, probe, quote, replay, serve, simulate};
+use super::{books, check, health, probe, quote, replay, runtime_dir, serve, simulate};
 
 /// Decides how much thinking each request deserves, and holds models to it.
 #[derive(Debug, Parser)]
@@ -48,6 +48,7 @@ enum Verb {
 
 /// Runs the command line to its end.
 pub fn main() -> ExitCode {
+    runtime_dir::provide();
     let command = Command::parse();
     let config = command.config.as_deref();
     match command.verb {

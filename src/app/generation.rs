@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 
-use crate::catalog::Calibration;
+use crate::catalog::{Calibration, Model};
 use crate::config::Settings;
 use crate::estimate;
 use crate::gateway::{Agents, Gateway, Parts};
@@ -108,7 +108,7 @@ fn parts(plant: &Plant, settings: &Settings, means: Means, agents: Agents) -> (A
     (Arc::new(means.served), parts)
 }
 
-/// What ships with the binary, and how able each model is said or guessed to be.
+/// What ships with the binary, how able each model is said or guessed to be, and how long it is said to think.
 pub(super) fn calibration(settings: &Settings) -> Result<Calibration, BuildError> {
     let shipped = estimate::shipped().map_err(BuildError::Calibration)?;
     let tariff = |name| settings.catalog.models.get(name).and_then(|model| model.tariff.as_ref());
@@ -117,7 +117,10 @@ pub(super) fn calibration(settings: &Settings) -> Result<Calibration, BuildError
         let guess = || estimate::ability(tariff(&model.name));
         (model.name.clone(), model.ability.unwrap_or_else(guess))
     });
-    Ok(Calibration { abilities: abilities.collect(), ..shipped })
+    let usual =
+        |model: &Arc<Model>| Some((model.name.clone(), model.thought_usual()?.as_f64().max(1.0).ln()));
+    let thoughts = settings.catalog.models.values().filter_map(usual).collect();
+    Ok(Calibration { abilities: abilities.collect(), thoughts, ..shipped })
 }
 
 /// What answers at each listener.

@@ -20,6 +20,7 @@ mod quote;
 mod refresh;
 mod reload;
 mod replay;
+mod runtime_dir;
 mod seal;
 mod serve;
 mod simulate;

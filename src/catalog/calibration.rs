@@ -160,6 +160,9 @@ pub struct Calibration {
     /// How able the operator says that a model is: the share of MMLU-Pro that it gets right.
     #[serde(skip)]
     pub abilities: BTreeMap<Arc<str>, Chance>,
+    /// How long a model's thoughts usually are, where that is known: the logarithm of their median over everyday requests.
+    #[serde(skip)]
+    pub thoughts: BTreeMap<Arc<str>, f64>,
 }
 
 impl Calibration {

@@ -31,7 +31,7 @@ pub use landing::{ChoiceOutcome, Outcome, Source, Verdict};
 pub use length::{Held, LogNormal};
 pub use market::{Conditions, Market};
 pub use members::{MemberRules, Treatment, UnknownMembers};
-pub use model::{Catalog, EFFORT_WORDS, EffortLevel, HandOff, Model, Route, effort_rank};
+pub use model::{Catalog, EFFORT_WORDS, EffortLevel, HandOff, Model, Route, Specialty, effort_rank};
 pub use odds::{Odds, Outlook};
 pub use offer::{Contender, Offer, Plan, WorstCase};
 pub use opinion::{Checker, Probe, Verifier};

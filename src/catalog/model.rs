@@ -23,6 +23,13 @@ pub struct HandOff {
     pub unthought: Tokens,
 }
 
+/// A kind of question that a model was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Specialty {
+    /// Arithmetic with whole numbers.
+    Arithmetic,
+}
+
 /// One word of a model's effort scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffortLevel {
@@ -45,8 +52,13 @@ pub fn effort_rank(word: &str) -> Option<usize> {
 pub struct Model {
     /// The name that callers use.
     pub name: Arc<str>,
-    /// What it costs; a model without prices is refused for keys with a money limit.
+    /// What it costs, as it is booked; a model without prices is refused for keys with a money limit.
     pub tariff: Option<Tariff>,
+    /// What it is weighed at where nobody wrote a price. It decides, and is never booked. Where there is none either, the
+    /// model is left out wherever there is a choice.
+    pub reference: Option<Tariff>,
+    /// What alone it can answer, where it was made for one kind of question.
+    pub specialty: Option<Specialty>,
     /// Prompt and everything generated together.
     pub context: Tokens,
     /// How its thinking can be held, the strongest first; one at least.
@@ -160,6 +172,20 @@ impl Route {
 }
 
 impl Model {
+    /// The prices by which it is chosen: its own, or else those that it is weighed at.
+    pub fn weighed(&self) -> Option<&Tariff> {
+        self.tariff.as_ref().or(self.reference.as_ref())
+    }
+
+    /// How long its thoughts usually are where nothing holds them, where that is known. Of an effort scale it is the usual
+    /// length at "high", which callers mean by all that a model usually thinks, or at the nearest word below it.
+    pub fn thought_usual(&self) -> Option<Tokens> {
+        let high = effort_rank("high");
+        let thinking = || self.efforts.iter().filter(|level| level.usual > Tokens::ZERO);
+        let whole = thinking().rfind(|level| effort_rank(&level.word) <= high).or_else(|| thinking().next());
+        self.thinking_usual.or(whole.map(|level| level.usual))
+    }
+
     /// True where the model can do it.
     pub fn can(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)

@@ -189,20 +189,29 @@ impl Base {
         Base { kind, file, client, deployments: Vec::new(), limit: None, is_guess: false }
     }
 
-    /// Whether it is a server of one's own, wherever it is deployed.
-    pub(super) fn is_own(&self) -> bool {
-        let host = |client: &remote::Settings| {
-            Url::parse(&client.base_url).ok()?.host_str().map(str::to_ascii_lowercase)
-        };
-        let mut clients = std::iter::once(&self.client).chain(self.deployments.iter().map(|it| &it.client));
-        clients.all(|client| self.kind.is_own_at(host(client).as_deref()))
-    }
-
     /// The host of its address.
     pub(super) fn host(&self) -> Option<String> {
-        let url = Url::parse(&self.client.base_url).ok()?;
-        url.host_str().map(str::to_ascii_lowercase)
+        host(&self.client.base_url)
     }
+
+    /// True where it is one's own in every place.
+    pub(super) fn is_own(&self) -> bool {
+        self.hosts().all(|host| self.kind.is_own(host.as_deref()))
+    }
+
+    /// True where it is a server of open models of one's own in every place.
+    pub(super) fn is_own_server(&self) -> bool {
+        self.hosts().all(|host| self.kind.is_own_server(host.as_deref()))
+    }
+
+    fn hosts(&self) -> impl Iterator<Item = Option<String>> {
+        let places = self.deployments.iter().map(|deployment| host(&deployment.client.base_url));
+        std::iter::once(self.host()).chain(places)
+    }
+}
+
+fn host(url: &str) -> Option<String> {
+    Url::parse(url).ok()?.host_str().map(str::to_ascii_lowercase)
 }
 
 /// All backends of the file, each as the models that it declares.
@@ -233,7 +242,7 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
     }
     if kind != Kind::Local {
         base.deployments = deployment::deployments(section, &name, &base.client);
-        let members = members::rules(section, kind, base.is_own());
+        let members = members::rules(section, kind, base.is_own_server());
         base.client.members = members;
         base.deployments.iter_mut().for_each(|deployment| deployment.client.members = members);
         deployment::doubt_keyless(section, kind, &base.deployments);

@@ -1,7 +1,7 @@
 //! Whether what is said of a model goes together.
 
-use crate::catalog::{Capability, EffortLevel, Model, Service};
-use crate::units::Tokens;
+use crate::catalog::{Capability, EffortLevel, Model, Prices, Service};
+use crate::units::{Price, Tokens};
 
 use super::mistake::Wrong;
 use super::model::Declared;
@@ -14,17 +14,38 @@ pub(super) fn check(section: &Section<'_>, declared: &Declared) {
     uses(section, declared);
 }
 
-/// Models without a price count as free, which is seldom meant.
+/// What a model without a price costs is a guess, and nothing is booked for it.
 pub(super) fn warn_of_unpriced(root: &Section<'_>, models: &Models) {
-    let unpriced: Vec<&str> =
-        models.values().filter(|model| model.tariff.is_none()).map(|model| &*model.name).collect();
-    if !unpriced.is_empty() {
+    let unpriced = models.values().filter(|model| model.tariff.is_none());
+    let (weighed, unknown): (Vec<_>, Vec<_>) = unpriced.partition(|model| model.reference.is_some());
+    let remedy = "write price_input and price_output; \"0\" is a price";
+    if !weighed.is_empty() {
+        let each: Vec<String> = weighed.into_iter().map(|model| weighed_at(model)).collect();
         let what = format!(
-            "no price is known of {}: it counts as free, and is refused to keys with a limit on money",
-            unpriced.join(", ")
+            "no price is known: {}; nothing is booked for it, and keys with a limit on money are refused it",
+            each.join(", ")
         );
-        root.doubt("backend", Wrong::new(what, "write price_input and price_output; \"0\" is a price"));
+        root.doubt("backend", Wrong::new(what, remedy));
     }
+    if !unknown.is_empty() {
+        let names: Vec<&str> = unknown.into_iter().map(|model| &*model.name).collect();
+        let what = format!(
+            "no price is known of {}, not even by its name: it serves whoever names it, is left out of auto and of every \
+             other choice, and keys with a limit on money are refused it",
+            names.join(", ")
+        );
+        root.doubt("backend", Wrong::new(what, remedy));
+    }
+}
+
+/// A model, and the price that it is weighed at.
+fn weighed_at(model: &Model) -> String {
+    let list = model.reference.map(|reference| reference.rates.list);
+    let dollars = |price: Price| price.per_million_tokens;
+    list.map_or_else(String::new, |Prices { input, output }| {
+        let (input, output) = (dollars(input), dollars(output));
+        format!("{} is weighed at {input} and {output} dollars for a million tokens", model.name)
+    })
 }
 
 /// A model of which only the name is known is taken for one that does not think, and what callers say of its thinking is

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::local;
-use crate::catalog::{Class, HandOff, MemberRules, Model, Prices, Service, Tariff};
+use crate::catalog::{Class, HandOff, MemberRules, Model, Prices, Service, Specialty, Tariff};
 use crate::units::{Money, Price, Tokens};
 
 use super::backend::{Backend, Manner, Served, Source};
@@ -38,6 +38,8 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         members: MemberRules::default(),
         resumes_tools: false,
         stops_billing: true,
+        reference: None,
+        specialty: Some(Specialty::Arithmetic),
     };
     let (upstream, possible) = (name.to_string(), vec![Class::Inline]);
     let (source, deployments) = (Source::Embedded(manner()), Vec::new());

@@ -44,6 +44,48 @@ pub(super) const KINDS: [(&str, Kind); 14] = [
 /// What servers of open models have.
 pub(super) const OWN_CAPABILITIES: &[Capability] =
     &[Capability::Tools, Capability::Schema, Capability::Penalties, Capability::Logprobs];
+/// Hosts of those who serve models for money, behind OpenAI's API.
+const PROVIDERS: &[&str] = &[
+    "openai.com",
+    "azure.com",
+    "microsoft.com",
+    "anthropic.com",
+    "googleapis.com",
+    "amazonaws.com",
+    "api.aws",
+    "deepseek.com",
+    "aliyuncs.com",
+    "openrouter.ai",
+    "mistral.ai",
+    "x.ai",
+    "groq.com",
+    "together.xyz",
+    "together.ai",
+    "fireworks.ai",
+    "deepinfra.com",
+    "perplexity.ai",
+    "cohere.ai",
+    "cohere.com",
+    "cerebras.ai",
+    "sambanova.ai",
+    "nvidia.com",
+    "huggingface.co",
+    "novita.ai",
+    "hyperbolic.xyz",
+    "baseten.co",
+    "replicate.com",
+    "moonshot.ai",
+    "moonshot.cn",
+    "z.ai",
+    "bigmodel.cn",
+    "minimax.io",
+    "minimaxi.com",
+    "volces.com",
+    "siliconflow.com",
+    "siliconflow.cn",
+    "vercel.sh",
+    "venice.ai",
+];
 
 impl Kind {
     /// The word for it in the file.
@@ -105,6 +147,16 @@ impl Kind {
         }
     }
 
+    /// True for whoever serves for oneself: the kinds that are one's own, and what speaks OpenAI's API at a host that no
+    /// provider is known to have.
+    pub(super) fn is_own(self, host: Option<&str>) -> bool {
+        match self {
+            Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => true,
+            Kind::OpenAi | Kind::Responses => !PROVIDERS.iter().any(|provider| is_host(host, provider)),
+            _ => false,
+        }
+    }
+
     /// The hosts at which nothing is to be had without a key.
     pub(super) fn wants_key_at(self) -> Option<&'static str> {
         match self {
@@ -130,16 +182,10 @@ impl Kind {
         }
     }
 
-    /// Whether it is a server of one's own at that host, as far as that can be told. Such a one is taken to have what servers
-    /// of open models have, until it refuses.
-    pub(super) fn is_own_at(self, host: Option<&str>) -> bool {
-        match self {
-            Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => true,
-            Kind::OpenAi => {
-                !KINDS.iter().any(|(_, kind)| kind.wants_key_at().is_some_and(|at| is_host(host, at)))
-            }
-            _ => false,
-        }
+    /// Whether it is a server of open models of one's own at that host, as far as that can be told. Such a one is taken to have
+    /// what such servers have, until it refuses.
+    pub(super) fn is_own_server(self, host: Option<&str>) -> bool {
+        !matches!(self, Kind::Local | Kind::Responses) && self.is_own(host)
     }
 
     /// What they can do beyond text, by a server of one's own or another.

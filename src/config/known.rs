@@ -6,6 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::catalog::{Prices, Tariff};
+use crate::units::{Chance, Money, Price};
+
 use super::backend::Base;
 use super::dialect;
 use super::kind::{KINDS, Kind, OWN_CAPABILITIES};
@@ -14,6 +17,7 @@ use super::model::{self, Declared};
 use super::provider;
 use super::reader::{Document, Section};
 use super::storage;
+use super::tariff;
 
 /// What ships with the binary.
 const SHIPPED: &str = include_str!("../../config/models.toml");
@@ -24,10 +28,24 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
-/// The files that tell of models: the shipped one or the operator's in its place, and what was learned; and where that
-/// is written down.
-pub(super) fn files(root: &Section<'_>) -> (Vec<File>, Option<PathBuf>) {
+/// `[catalog]`.
+pub(super) struct Sources {
+    /// The files that tell of models: the shipped one or the operator's in its place, and what was learned.
+    pub(super) files: Vec<File>,
+    /// Where what is learned is written down.
+    pub(super) learned: Option<PathBuf>,
+    /// What one's own models are weighed at, where nobody wrote a price for them.
+    pub(super) own_price: Tariff,
+}
+
+/// What a million tokens of one's own model are taken to cost, read and written: about what a rented GPU comes to with a
+/// model of 8 billion parameters and a usual load.
+const OWN_PRICE: (Money, Money) = (Money(50_000_000), Money(200_000_000));
+
+/// Reads what is said of the catalogue.
+pub(super) fn sources(root: &Section<'_>) -> Sources {
     let section = root.section("catalog");
+    let own_price = own_price(&section);
     let stated = section.path("file").and_then(|path| File::read(&section, "file", &path));
     let shipped = || File { source: "the shipped models.toml".to_owned(), text: SHIPPED.to_owned() };
     let learned = section.path("learned");
@@ -35,7 +53,15 @@ pub(super) fn files(root: &Section<'_>) -> (Vec<File>, Option<PathBuf>) {
     // Nothing need have been learned yet.
     let there = learned.as_ref().filter(|path| section.document().files.is_there(path));
     let there = there.and_then(|path| File::read(&section, "learned", path));
-    (std::iter::once(stated.unwrap_or_else(shipped)).chain(there).collect(), learned)
+    let files = std::iter::once(stated.unwrap_or_else(shipped)).chain(there).collect();
+    Sources { files, learned, own_price }
+}
+
+/// `own_price = { input = "…", output = "…" }`.
+fn own_price(catalog: &Section<'_>) -> Tariff {
+    let section = catalog.section("own_price");
+    let price = |key, usual| Price { per_million_tokens: section.or(key, usual) };
+    Tariff::plain(Prices { input: price("input", OWN_PRICE.0), output: price("output", OWN_PRICE.1) })
 }
 
 impl File {
@@ -56,7 +82,14 @@ pub(super) fn mistaken(files: &[File], documents: Vec<Document<'_>>) -> Option<M
 }
 
 /// Entries about models, in the order in which they count.
-pub(super) struct Known<'d>(Vec<Entry<'d>>);
+pub(super) struct Known<'d> {
+    entries: Vec<Entry<'d>>,
+    own_price: Tariff,
+}
+
+/// The keys by which an entry tells how a model thinks.
+const OF_THINKING: [&str; 6] =
+    ["thinking_max", "classes", "efforts", "thinking", "thinks_always", "starts_in_thinking"];
 
 struct Entry<'d> {
     /// The kinds of backends that it is about; all where empty.
@@ -69,7 +102,7 @@ struct Entry<'d> {
 
 impl<'d> Known<'d> {
     /// The entries of some files, the later ones counting for more. What is wrong with an entry is noted in its file.
-    pub(super) fn of<'s>(files: impl IntoIterator<Item = &'s Section<'d>>) -> Known<'d>
+    pub(super) fn of<'s>(files: impl IntoIterator<Item = &'s Section<'d>>, own_price: Tariff) -> Known<'d>
     where
         'd: 's,
     {
@@ -81,21 +114,50 @@ impl<'d> Known<'d> {
             own.sort_by_key(Entry::letters);
             entries.extend(own);
         }
-        Known(entries)
+        Known { entries, own_price }
     }
 
     /// A model with all that is known of it by its upstream's name.
     pub(super) fn tell(&self, mut model: Declared, base: &Base, upstream: &str) -> Declared {
-        for entry in self.0.iter().filter(|entry| entry.is_about(base, upstream)) {
+        for entry in self.entries.iter().filter(|entry| entry.is_about(base, upstream)) {
             model::apply(&entry.section, &mut model);
-            model.is_told = true;
+            model.is_told |= OF_THINKING.iter().any(|key| entry.section.has(key));
         }
         own(&mut model, base);
+        let names = names(upstream);
+        model.model.reference = self.reference(base, &names);
+        model.served.ability = model.served.ability.or_else(|| self.ability(&names));
         provider::fit(None, &mut model);
         dialect::fit(None, &mut model);
         let most = model.kind.services_most();
         model.model.services.retain(|service| most.contains(service));
         model
+    }
+
+    /// What a model is weighed at where nobody writes a price: what the catalogue knows under its name, whoever serves it
+    /// there; else what one's own models are taken to cost.
+    fn reference(&self, base: &Base, names: &[String]) -> Option<Tariff> {
+        let listed = names.iter().find_map(|name| self.listed(base, name));
+        listed.or_else(|| base.is_own().then_some(self.own_price))
+    }
+
+    /// How able a model of one of these names is, whoever serves it.
+    fn ability(&self, names: &[String]) -> Option<Chance> {
+        let of = |name: &String| {
+            let named = self.entries.iter().rev().filter(|entry| entry.is_named(name));
+            named.filter_map(|entry| entry.section.within("ability", 0.0..=1.0)).map(Chance::new).next()
+        };
+        names.iter().find_map(of)
+    }
+
+    /// The price of that name at any host.
+    fn listed(&self, base: &Base, name: &str) -> Option<Tariff> {
+        let mut price = None;
+        let priced = |entry: &&Entry<'_>| entry.is_named(name) && entry.section.has("price_input");
+        for entry in self.entries.iter().filter(priced) {
+            tariff::apply(&entry.section, base.kind, &mut price);
+        }
+        price
     }
 }
 
@@ -103,7 +165,7 @@ impl<'d> Known<'d> {
 /// is said to have nothing.
 fn own(model: &mut Declared, base: &Base) {
     let known = &mut model.model.capabilities;
-    let usual = if base.is_own() && !known.is_empty() { OWN_CAPABILITIES } else { &[] };
+    let usual = if base.is_own_server() && !known.is_empty() { OWN_CAPABILITIES } else { &[] };
     let lacking: Vec<_> = usual.iter().copied().filter(|capability| !known.contains(capability)).collect();
     known.extend(lacking);
 }
@@ -140,8 +202,18 @@ impl<'d> Entry<'d> {
     fn is_about(&self, base: &Base, upstream: &str) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&base.kind))
             && (self.hosts.is_empty() || self.hosts.iter().any(|host| is_host(base.host().as_deref(), host)))
-            && self.patterns.iter().any(|pattern| fits(pattern, upstream))
+            && self.is_named(upstream)
     }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.patterns.iter().any(|pattern| fits(pattern, name))
+    }
+}
+
+/// What a model may be known by: whoever passes requests on writes `maker/name`, and may write points for hyphens.
+fn names(upstream: &str) -> Vec<String> {
+    let short = upstream.rsplit('/').next().unwrap_or(upstream);
+    vec![upstream.to_owned(), short.to_owned(), short.replace('.', "-")]
 }
 
 /// Whether an upstream is at that host, or below it.

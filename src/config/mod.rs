@@ -50,7 +50,7 @@ use crate::tenant::{Declared, Tenant, Terms};
 use crate::{gateway, http};
 
 use files::Files;
-use known::Known;
+use known::{Known, Sources};
 use mistake::Wrong;
 use reader::{Document, Place, Secrets, Section};
 
@@ -155,14 +155,18 @@ fn load_with(
         None => (None, None),
         Some(table) => {
             let root = document.root(&table);
-            let (files, learned) = known::files(&root);
+            let Sources { files, learned, own_price } = known::sources(&root);
             let documents: Vec<Document<'_>> =
                 files.iter().map(|file| Document::new(&file.text, place)).collect();
             let settings = {
                 let parsed = |document| Some((document, source::parse(document)?));
                 let trees: Vec<_> = documents.iter().filter_map(parsed).collect();
                 let known: Vec<_> = trees.iter().map(|(document, table)| document.root(table)).collect();
-                Settings { learned, is_written: !table.is_empty(), ..read(&root, &Known::of(&known)) }
+                Settings {
+                    learned,
+                    is_written: !table.is_empty(),
+                    ..read(&root, &Known::of(&known, own_price))
+                }
             };
             (Some(settings), known::mistaken(&files, documents))
         }

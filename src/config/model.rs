@@ -123,11 +123,13 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN))
         }),
         services: base.kind.services().to_vec(),
-        capabilities: base.kind.capabilities(base.is_own()).to_vec(),
+        capabilities: base.kind.capabilities(base.is_own_server()).to_vec(),
         efforts: Vec::new(),
         members: base.client.members,
         resumes_tools: false,
         stops_billing: base.kind.stops_billing(),
+        reference: None,
+        specialty: None,
     };
     Declared {
         kind: base.kind,

@@ -1,6 +1,7 @@
 //! What an operator sees of the configuration.
 
 mod agents;
+mod catalogue;
 mod keys;
 mod kinds;
 mod learn;

@@ -4,6 +4,7 @@
 //! a model's numbers. What the text cannot tell is not guessed at: it stays in the spread of the length.
 
 mod ability;
+mod arithmetic;
 mod classify;
 mod cue;
 mod domain;
@@ -32,6 +33,7 @@ use crate::chat::Request;
 use crate::units::{Chance, Difficulty, Tokens};
 
 pub use ability::ability;
+pub use arithmetic::is_arithmetic;
 pub use features::features;
 pub use fit::{Cut, Trace, fit};
 pub use prior_file::{PriorError, decode, encode};
@@ -235,6 +237,24 @@ mod tests {
             chance(&by_ability(hard), "usual")
                 < chance(&by_ability("What is the capital of France?"), "usual")
         );
+    }
+
+    #[test]
+    fn a_models_own_usual_thought_takes_the_place_of_what_is_said_of_any() {
+        let thoughts = [("brief", 100.0), ("lengthy", 2000.0)];
+        let thoughts = thoughts.map(|(name, usual)| (Arc::from(name), f64::ln(usual))).into();
+        let calibration = Calibration { thoughts, ..shipped().unwrap() };
+        let prompts = ["brief", "lengthy", "stranger"].map(|name| (Arc::from(name), Tokens(50))).into();
+        let median = |text: &str, name: &str| {
+            estimate(&request(text), &prompts, &calibration).models[name].thinking.median()
+        };
+        for text in ["Hello!", "Prove that the square root of two is irrational."] {
+            let ratio = median(text, "lengthy") / median(text, "brief");
+            assert!((ratio - 20.0).abs() < 1e-6, "{ratio}");
+        }
+        let everyday =
+            "Write a short e-mail that invites my colleagues to lunch on Friday and asks what they like.";
+        assert!((50.0..200.0).contains(&median(everyday, "brief")), "{}", median(everyday, "brief"));
     }
 
     #[test]

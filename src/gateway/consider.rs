@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backend::fleet::Beginning;
-use crate::catalog::{Demand, Market, Model, Needs};
-use crate::chat::Request;
+use crate::catalog::{Demand, Market, Model, Needs, Specialty};
+use crate::chat::{Form, Request};
 use crate::estimate;
 use crate::prompt::bound;
 use crate::tenant::Tenant;
@@ -54,8 +54,10 @@ impl Gateway {
         let (catalog, Sent { asked, request, sticky, prompt_most }) = (&self.parts.catalog, sent);
         let (route, no_vote) = voting::allowed(rules.route, &request);
         let rules = Rules { route, ..rules };
-        let mut models: Vec<Arc<Model>> =
-            catalog.candidates(&rules.route).map(|model| self.as_known(model)).collect();
+        let (able, beyond): (Vec<_>, Vec<_>) =
+            catalog.candidates(&rules.route).partition(|model| is_for(model, &rules, &asked));
+        let beyond = beyond.into_iter().map(|model| model.name.clone()).next();
+        let mut models: Vec<Arc<Model>> = able.into_iter().map(|model| self.as_known(model)).collect();
         if let Some(own) =
             models.iter().position(|model| sticky.as_ref().is_some_and(|stuck| stuck.model == model.name))
         {
@@ -100,6 +102,7 @@ impl Gateway {
             demand,
             market,
             models,
+            beyond,
             paced,
             opening_quantile,
             sticky,
@@ -133,6 +136,17 @@ impl Gateway {
         };
         let models = self.parts.catalog.models.values().filter(takes);
         models.map(|model| model.name.clone()).take(TAKERS_MAX).collect()
+    }
+}
+
+/// Whether a model may be chosen for a request: one that was made for one kind of question only for such, unless it is
+/// asked for by its name.
+fn is_for(model: &Model, rules: &Rules, asked: &Request) -> bool {
+    match model.specialty {
+        Some(Specialty::Arithmetic) if asked.form == Form::Chat => {
+            rules.named == model.name || estimate::is_arithmetic(asked)
+        }
+        _ => true,
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Considered {
     pub(super) demand: Demand,
     pub(super) market: Market,
     pub(super) models: Vec<Arc<Model>>,
+    /// A model that was left out, since it was made for other questions.
+    pub(super) beyond: Option<Arc<str>>,
     /// Those of the account's limits that are paced, as they stood.
     pub(super) paced: Vec<Line>,
     /// What share of answers a first reservation covers.

@@ -1,5 +1,6 @@
 //! Why a request is not served.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::{EpisodesError, TooLong};
@@ -41,6 +42,17 @@ pub enum Refusal {
         asked: u32,
         /// How many there may be.
         most: u32,
+    },
+    /// The only model that there is was made for other questions.
+    #[error(
+        "the only model here, {model}, is a small one that knows whole-number arithmetic and nothing else (try \
+         \"What is 12+34*2?\", or ask for it by name, \"model\": \"{model}\", to see what it makes of this); for real \
+         questions add a model of yours to the configuration:\n\n[[backend]]\nbase_url = \"http://127.0.0.1:8000/v1\"\n\
+         models = [\"your-model\"]"
+    )]
+    Beyond {
+        /// The model.
+        model: Arc<str>,
     },
     /// No offer serves it.
     #[error(transparent)]

@@ -93,6 +93,9 @@ impl Gateway {
     /// there was but one model, which.
     pub(super) fn explained(&self, refusal: plan::Refusal, on: &Considered) -> Refusal {
         let fleets = on.models.iter().filter_map(|model| self.parts.fleets.get(&model.name));
+        if let (true, Some(model)) = (on.models.is_empty(), &on.beyond) {
+            return Refusal::Beyond { model: model.clone() };
+        }
         match (&refusal, fleets.filter_map(|fleet| fleet.rest()).min()) {
             (plan::Refusal::Unhealthy, Some(retry_after)) => Refusal::Resting { retry_after },
             _ => {

@@ -81,6 +81,11 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "invalid_request_error", message).code("not_found")
     }
 
+    /// 404, for a path that leads nowhere.
+    pub(super) fn no_path() -> Problem {
+        Problem::not_found("there is no such path; the API is under /v1")
+    }
+
     /// 405.
     pub(super) fn wrong_method() -> Problem {
         let message = "this path does not take that method";

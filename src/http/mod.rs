@@ -18,6 +18,7 @@ mod error;
 mod events;
 mod feedback;
 mod fields;
+mod front;
 mod headers;
 mod marks;
 mod messages;

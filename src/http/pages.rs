@@ -61,8 +61,7 @@ fn listing(catalog: &Catalog) -> Vec<Value> {
 }
 
 fn real(model: &Model) -> Value {
-    let price = model.tariff.map(price);
-    json!({
+    let mut shown = json!({
         "id": &*model.name,
         "object": "model",
         "created": 0,
@@ -72,8 +71,12 @@ fn real(model: &Model) -> Value {
         "enforced": model.classes.first().map(|class| class.word()),
         "serves": model.services.iter().map(|service| service.word()).collect::<Vec<_>>(),
         "capabilities": model.capabilities.iter().map(|capability| capability.word()).collect::<Vec<_>>(),
-        "price": price,
-    })
+        "price": model.tariff.map(price),
+    });
+    if let (None, Some(reference)) = (model.tariff, model.reference) {
+        shown["weighed_at"] = price(reference);
+    }
+    shown
 }
 
 /// What a model costs: what differs from the list only where it does.

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, any, delete, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 
@@ -22,8 +22,8 @@ use crate::units::RequestId;
 
 use super::error::Problem;
 use super::{
-    Room, Settings, anthropic, auth, bodies, chat, embeddings, episodes, feedback, headers, messages, pages,
-    plan, repeat, requests, responses, usage,
+    Room, Settings, anthropic, auth, bodies, chat, embeddings, episodes, feedback, front, headers, messages,
+    pages, plan, repeat, requests, responses, usage,
 };
 use responses::conversations;
 
@@ -62,7 +62,9 @@ pub fn api(service: &Arc<Service>) -> Router {
 /// The same, with bodies in a room that it may share with others.
 pub fn api_within(service: &Arc<Service>, room: Room) -> Router {
     repeat::begin(&service.metrics);
-    let routes = of_rows(rows(), service.clone()).layer(from_fn_with_state(room, bodies::bounded));
+    let front = Router::new().route("/", any(front::page)).with_state(service.clone());
+    let routes =
+        of_rows(rows(), service.clone()).layer(from_fn_with_state(room, bodies::bounded)).merge(front);
     finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
         (Some(_), _) => routes,
         (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
@@ -147,9 +149,7 @@ fn finish(routes: Router) -> Router {
 
 /// What paths and methods that are not there are answered.
 pub(super) fn endings(routes: Router) -> Router {
-    routes
-        .fallback(async || Problem::not_found("there is no such path; the API is under /v1"))
-        .method_not_allowed_fallback(async || Problem::wrong_method())
+    routes.fallback(async || Problem::no_path()).method_not_allowed_fallback(async || Problem::wrong_method())
 }
 
 /// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that

@@ -9,7 +9,7 @@ use super::memory::Memory;
 use super::{Settings, belief, context, lengths, model};
 
 /// The meaning of the numbers in a state; raised whenever it changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What one replica has learned from the outcomes that it saw itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -72,6 +72,15 @@ pub enum Refusal {
         /// The model.
         model: Arc<str>,
     },
+    /// A model of whose price nobody knows anything, where there is a choice.
+    #[error(
+        "nobody knows what {model} costs, so it is chosen only by its name: ask for it by that, or have its price written, \
+         0 if it is free"
+    )]
+    Unweighed {
+        /// The model.
+        model: Arc<str>,
+    },
     /// Not even an answer without a thought is there in time.
     #[error(
         "an answer without a thought takes about {}, the deadline is in {}: {}",
@@ -235,6 +244,7 @@ impl Refusal {
             Refusal::MemberNotTaken { member, .. } => Some(member),
             Refusal::NotCapable { .. }
             | Refusal::Unpriced { .. }
+            | Refusal::Unweighed { .. }
             | Refusal::Unhealthy
             | Refusal::DoesNotFit { .. } => None,
         }
@@ -249,7 +259,7 @@ impl Refusal {
             Refusal::BudgetTooSmall { .. } | Refusal::AlwaysThinks { .. } | Refusal::RequestCost { .. } => {
                 "budget_too_small"
             }
-            Refusal::Unpriced { .. } => "model_unpriced",
+            Refusal::Unpriced { .. } | Refusal::Unweighed { .. } => "model_unpriced",
             Refusal::DeadlineUnreachable { .. } => "deadline_unreachable",
             Refusal::Unhealthy => "overloaded",
             Refusal::DoesNotFit { .. } => "insufficient_quota",
@@ -267,7 +277,7 @@ impl Refusal {
             Refusal::BudgetTooSmall { needed, .. } | Refusal::AlwaysThinks { needed, .. } => {
                 (2, less(needed.0))
             }
-            Refusal::Unpriced { .. } => (3, 0),
+            Refusal::Unpriced { .. } | Refusal::Unweighed { .. } => (3, 0),
             Refusal::DeadlineUnreachable { needed, .. } => (4, u128::MAX - needed.as_nanos()),
             Refusal::Unhealthy => (5, 0),
             Refusal::RequestCost { needed, .. } => (6, less(needed.0)),

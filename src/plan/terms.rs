@@ -24,6 +24,7 @@ pub(super) struct Terms<'a> {
     pub class: Class,
     /// How an answer is asked for after a thought that was stopped, where that can be.
     resume: Option<Class>,
+    /// What is booked.
     tariff: &'a Tariff,
     choices: u32,
     /// The longest that its caller wants any of the prompt kept in the provider's cache.
@@ -40,9 +41,11 @@ pub(super) struct Terms<'a> {
     mean: f64,
 }
 
-/// List prices in dollars.
+/// The list prices that a model is weighed at, in dollars.
 #[derive(Debug, Clone, Copy)]
 struct PerToken {
+    /// For a call.
+    call: f64,
     input: f64,
     output: f64,
     /// Less for one that is cached.
@@ -90,7 +93,10 @@ impl<'a> Terms<'a> {
             return Err(Refusal::Unhealthy);
         }
         let tariff = model.tariff.as_ref().unwrap_or(&FREE);
-        let list = tariff.list(demand.prompt);
+        let Some(weighed) = model.weighed().or((ask.models.len() == 1).then_some(&FREE)) else {
+            return Err(Refusal::Unweighed { model: model.name.clone() });
+        };
+        let list = weighed.list(demand.prompt);
         let sticky = ask.sticky.filter(|sticky| *sticky.model == *model.name);
         Ok(Terms {
             model,
@@ -105,9 +111,10 @@ impl<'a> Terms<'a> {
             timed: ask.budget.deadline.is_some(),
             cached: sticky.map_or(Tokens::ZERO, |sticky| sticky.cached.min(demand.prompt)),
             dollars: PerToken {
+                call: weighed.call.as_dollars(),
                 input: list.input.dollars_per_token(),
                 output: list.output.dollars_per_token(),
-                saved: tariff.saved_by_cache(demand.prompt),
+                saved: weighed.saved_by_cache(demand.prompt),
             },
             mean: demand.thinking.mean(),
         })
@@ -257,12 +264,11 @@ impl<'a> Terms<'a> {
         let (prompt, cached) = (self.demand.prompt.as_f64(), self.cached.as_f64());
         let read = prompt + share * cut.read;
         let written = held.within + solution + share * cut.written;
-        let PerToken { input, output, saved } = self.dollars;
+        let PerToken { call, input, output, saved } = self.dollars;
         let Conditions { queue, prefill, token, .. } = self.conditions;
         Expected {
             success: rounded(self.demand.success_held(t, &held).get()),
-            dollars: f64::from(self.choices)
-                * (self.tariff.call.as_dollars() + input * read - saved * cached + output * written),
+            dollars: f64::from(self.choices) * (call + input * read - saved * cached + output * written),
             seconds: queue + prefill * (read - cached) + token * written,
         }
     }

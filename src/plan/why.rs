@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::catalog::{Demand, Offer};
+use crate::catalog::{Demand, Offer, Prices};
 use crate::units::{Limit, Tokens};
 
 use super::Ask;
@@ -106,6 +106,7 @@ pub(super) fn why(ask: &Ask, best: (&Offer, Reasons<'_>), found: Found, next: Op
     let _ = write!(why, "{}, difficulty {:.2}: ", ask.demand.class.word(), ask.demand.difficulty.get());
     let _ = budget(&mut why, ask.demand, best);
     let _ = write!(why, " ({}), {reason}", best.success);
+    let _ = price_unknown(&mut why, ask, best);
     let _ = price_of_money(&mut why, ask, reason);
     if let Some(answer) = answer {
         let _ = write!(why, "; its answer of up to {} tokens {answer}", best.solution);
@@ -124,6 +125,20 @@ fn budget(why: &mut String, demand: &Demand, offer: &Offer) -> fmt::Result {
     }
     let usual = demand.models.get(&offer.model).map_or(0.0, |model| model.thinking.median());
     write!(why, "{} thinks up to {} tokens, usually about {usual:.0}", offer.model, offer.thinking)
+}
+
+/// At what the model is weighed, where nobody wrote its price.
+fn price_unknown(why: &mut String, ask: &Ask, offer: &Offer) -> fmt::Result {
+    let unpriced = ask.models.iter().find(|model| model.name == offer.model && model.tariff.is_none());
+    match unpriced.map(|model| model.reference) {
+        None => Ok(()),
+        Some(None) => write!(why, ", price unknown"),
+        Some(Some(reference)) => {
+            let Prices { input, output } = reference.rates.list;
+            let (input, output) = (input.per_million_tokens, output.per_million_tokens);
+            write!(why, ", weighed at {input} and {output} dollars for a million tokens, price unknown")
+        }
+    }
 }
 
 /// From here on it is worth a word that money counts for more or less than its face.

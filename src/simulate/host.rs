@@ -177,6 +177,8 @@ pub(super) fn model(answerer: &Answerer) -> Model {
         members: MemberRules::default(),
         resumes_tools: false,
         stops_billing: true,
+        reference: None,
+        specialty: None,
     }
 }
 

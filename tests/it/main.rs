@@ -32,6 +32,7 @@ mod local;
 mod members;
 mod messages;
 mod money;
+mod newcomer;
 mod operating;
 mod outage;
 mod overload;

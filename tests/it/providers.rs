@@ -29,6 +29,8 @@ fn large(name: &str, classes: &[Class]) -> Model {
         thinking_max: Tokens(20_000),
         capabilities: vec![Capability::Tools, Capability::Images, Capability::Schema],
         stops_billing: false,
+        reference: None,
+        specialty: None,
         ..model(name, classes[0])
     }
 }

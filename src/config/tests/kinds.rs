@@ -130,7 +130,9 @@ fn models_without_a_price_are_named_once() {
     let text = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['b', 'a']\n";
     let told = doubts(text);
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("no price is known of a, b: it counts as free"), "{told:?}");
+    let weighed =
+        "no price is known: a is weighed at 0.05 and 0.2 dollars for a million tokens, b is weighed at";
+    assert!(told[0].contains(weighed), "{told:?}");
     assert_eq!(doubts(""), Vec::<String>::new(), "the embedded one has a price");
 }
 

@@ -32,6 +32,9 @@ impl From<Refusal> for Problem {
         match refusal {
             Refusal::UnknownModel(_) => Problem::not_found(message).code("model_not_found").about("model"),
             Refusal::SeveralEmbedders(_) => Problem::invalid(None, message).about("model"),
+            Refusal::Beyond { .. } => {
+                Problem::invalid(None, message).code("model_not_capable").about("model")
+            }
             Refusal::TooManyChoices { .. } => Problem::invalid(None, message).about("n"),
             Refusal::Plan(refusal) => refusal.into(),
             Refusal::Spent(Refused::Shortfall(shortfall)) => shortfall.into(),

@@ -101,6 +101,8 @@ fn model(name: &str, class: Class) -> Model {
         members: crate::catalog::MemberRules::default(),
         resumes_tools: false,
         stops_billing: false,
+        reference: None,
+        specialty: None,
     }
 }
 

@@ -179,6 +179,50 @@ fn an_unpriced_model_is_refused_only_where_money_is_limited() {
     );
 }
 
+/// A second model as able as the first, at a tenth of a cent for a call.
+fn beside_a_priced_one(w: &mut World) {
+    let cheap = Tariff::plain(Prices { input: price(10_000_000), output: price(40_000_000) });
+    w.models.push(Model { tariff: Some(cheap), ..model("cheap", Class::Inline) });
+    w.demands.push(w.demands[0].clone());
+}
+
+#[test]
+fn a_price_that_nobody_wrote_is_not_zero() {
+    let dear = Tariff::plain(Prices { input: price(1_000_000_000), output: price(4_000_000_000) });
+    let weighed = world().with(|w| {
+        beside_a_priced_one(w);
+        w.models[0] = Model { tariff: None, reference: Some(dear), ..model("reasoner", Class::Inline) };
+    });
+    assert_eq!(&*weighed.first().model, "cheap");
+    let alone = weighed.clone().with(|w| {
+        w.models.truncate(1);
+    });
+    let plan = alone.plan().unwrap();
+    assert!(
+        plan.why.contains("weighed at 1 and 4 dollars for a million tokens, price unknown"),
+        "{}",
+        plan.why
+    );
+    assert_eq!(plan.best.worst.money, Money::ZERO, "a reference is never booked");
+    assert!(plan.best.cost > Money::ZERO);
+    let free = weighed.with(|w| w.models[0].tariff = Some(Tariff::FREE));
+    assert_eq!(&*free.first().model, "reasoner", "a price of 0 is a price");
+}
+
+#[test]
+fn a_model_of_unknown_price_is_left_out_where_there_is_a_choice() {
+    let unknown = world().with(|w| {
+        beside_a_priced_one(w);
+        w.models[0].tariff = None;
+    });
+    let plan = unknown.plan().unwrap();
+    assert!(offers(&plan).all(|offer| &*offer.model == "cheap"));
+    let quote = unknown.ask(quote).unwrap();
+    assert_eq!(quote.refused, [("reasoner".into(), Refusal::Unweighed { model: "reasoner".into() })]);
+    let named = unknown.with(|w| w.models.truncate(1));
+    assert_eq!(&*named.first().model, "reasoner");
+}
+
 #[test]
 fn the_worst_case_is_that_of_the_class() {
     let worst = |class, choices| {

@@ -56,6 +56,8 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
         members: catalog::MemberRules::default(),
         resumes_tools: false,
         stops_billing: class != Class::Effort,
+        reference: None,
+        specialty: None,
     }
 }
 

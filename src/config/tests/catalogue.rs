@@ -1,0 +1,148 @@
+//! What the shipped catalogue knows, and what is made of it where nobody says a price.
+
+use std::fmt::Write as _;
+
+use super::{check, load_text};
+use crate::catalog::{Model, Service, Tariff};
+use crate::units::{Money, Tokens};
+
+const SHIPPED: &str = include_str!("../../../config/models.toml");
+
+/// Where the shipped file's hosts are, each with the kind of backend that speaks to it.
+const HOSTS: [(&str, &str); 7] = [
+    ("api.openai.com", "openai"),
+    ("api.anthropic.com", "anthropic"),
+    ("generativelanguage.googleapis.com", "gemini"),
+    ("api.deepseek.com", "deepseek"),
+    ("aliyuncs.com", "dashscope"),
+    ("api.x.ai", "xai"),
+    ("api.mistral.ai", "mistral"),
+];
+
+/// Every name that the shipped file is about, with the kinds and the host that it is about it at.
+fn told() -> Vec<(String, Vec<String>, String)> {
+    let file: toml::Table = toml::from_str(SHIPPED).unwrap();
+    let texts = |entry: &toml::Table, key: &str| -> Vec<String> {
+        let list = entry.get(key).and_then(toml::Value::as_array).cloned().unwrap_or_default();
+        list.iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let entries = file["model"].as_array().unwrap().iter().map(|entry| entry.as_table().unwrap());
+    // Abilities stand apart where a model's other facts are told at its provider's own host.
+    let entries = entries.filter(|entry| entry.keys().any(|key| key != "match" && key != "ability"));
+    let of = |entry: &toml::Table| {
+        let host = texts(entry, "hosts").first().cloned();
+        let mut kinds = texts(entry, "kinds");
+        kinds.retain(|kind| kind != "local");
+        if kinds.is_empty() {
+            let at = HOSTS.iter().find(|(at, _)| Some(*at) == host.as_deref());
+            kinds.push(at.map_or("openai", |(_, kind)| kind).to_owned());
+            // What is said of families is said for those who serve them.
+            let is_family = !entry.contains_key("context") && !entry.contains_key("kinds");
+            let tells_thoughts = entry.contains_key("thinking_usual") || entry.contains_key("thinking_max");
+            kinds.extend((host.is_none() && is_family && tells_thoughts).then(|| "vllm".to_owned()));
+        }
+        let host = host.unwrap_or_else(|| "serves.example".to_owned());
+        let patterns = texts(entry, "match");
+        patterns
+            .into_iter()
+            .map(move |pattern| (pattern.replace('*', ""), kinds.clone(), host.clone()))
+            .collect::<Vec<_>>()
+    };
+    entries.flat_map(of).collect()
+}
+
+#[test]
+fn every_chat_model_of_the_catalogue_has_its_limit_its_ability_and_its_usual_thoughts() {
+    let mut text = String::from("[engine]\nembedded = false\n");
+    let mut names = Vec::new();
+    for (upstream, kinds, host) in told() {
+        for kind in kinds {
+            let (number, address) = (names.len(), if kind == "gemini" { "v1beta" } else { "v1" });
+            let _ = writeln!(
+                text,
+                "[[backend]]\nname = 'b{number}'\nkind = '{kind}'\nbase_url = 'https://{host}/{address}'"
+            );
+            let _ = writeln!(text, "[[backend.model]]\nname = 'm{number}'\nupstream = '{upstream}'");
+            names.push(format!("{upstream} at {host} by {kind}"));
+        }
+    }
+    // A llama.cpp server is asked for no name.
+    let settings = load_text(&text.replace("kind = 'llamacpp'", "kind = 'vllm'")).unwrap();
+    let mut lacking = Vec::new();
+    for (number, about) in names.iter().enumerate() {
+        let model = &settings.catalog.models[format!("m{number}").as_str()];
+        let served =
+            settings.backends.iter().flat_map(|backend| &backend.models).find(|one| one.name == model.name);
+        if !model.services.contains(&Service::Chat) {
+            continue;
+        }
+        let lacks = [
+            ("output_max", model.output_max.is_none()),
+            ("ability", served.unwrap().ability.is_none()),
+            ("usual thoughts", model.thinking_max > Tokens::ZERO && model.thought_usual().is_none()),
+        ];
+        lacking.extend(lacks.iter().filter(|(_, lacks)| *lacks).map(|(what, _)| format!("{about}: {what}")));
+    }
+    assert!(names.len() > 300, "{}", names.len());
+    assert!(lacking.is_empty(), "{}", lacking.join("\n"));
+}
+
+/// The model `m` of a backend with these lines.
+fn model(backend: &str, model: &str) -> Model {
+    let text = format!("[[backend]]\n{backend}\n[[backend.model]]\nname = 'm'\n{model}\n");
+    load_text(&text).unwrap().catalog.models["m"].as_ref().clone()
+}
+
+fn list(tariff: Option<Tariff>) -> Option<[String; 2]> {
+    let list = tariff?.rates.list;
+    Some([list.input, list.output].map(|price| price.per_million_tokens.to_string()))
+}
+
+#[test]
+fn a_model_without_a_price_is_weighed_at_what_its_name_costs_elsewhere() {
+    let elsewhere = "base_url = 'https://resells.example/v1'";
+    for (upstream, input, output) in [
+        ("gpt-5-mini", "0.25", "2"),
+        ("openai/gpt-5.1", "1.25", "10"),
+        ("anthropic/claude-sonnet-4.5", "3", "15"),
+        ("google/gemini-2.5-flash", "0.3", "2.5"),
+    ] {
+        let model = model(elsewhere, &format!("upstream = '{upstream}'"));
+        assert_eq!(model.tariff, None, "{upstream}");
+        assert_eq!(list(model.reference), Some([input.to_owned(), output.to_owned()]), "{upstream}");
+    }
+}
+
+#[test]
+fn ones_own_models_are_weighed_at_own_price_and_those_of_providers_at_none() {
+    let own = |backend: &str| list(model(backend, "").reference);
+    let usual = Some(["0.05".to_owned(), "0.2".to_owned()]);
+    assert_eq!(own("kind = 'vllm'\nbase_url = 'http://10.0.0.7/v1'"), usual);
+    assert_eq!(own("base_url = 'http://10.0.0.7/v1'"), usual);
+    assert_eq!(own("base_url = 'https://api.groq.com/openai/v1'\napi_key_env = 'OPENAI_API_KEY'"), None);
+    assert_eq!(own("kind = 'openrouter'\napi_key_env = 'OPENAI_API_KEY'"), None);
+    let stated = "[catalog]\nown_price = { input = '0.5', output = '2' }\n[[backend]]\nbase_url = 'http://10.0.0.7/v1'\nmodels = ['m']\n";
+    let settings = load_text(stated).unwrap();
+    assert_eq!(list(settings.catalog.models["m"].reference), Some(["0.5".to_owned(), "2".to_owned()]));
+    check(
+        "[catalog]\nown_price = { input = '0.5', outptu = '2' }\n",
+        &["line 2: catalog.own_price.outptu: unknown key; did you mean output?"],
+    );
+}
+
+#[test]
+fn a_price_of_zero_is_a_price() {
+    let free = model("base_url = 'http://10.0.0.7/v1'", "price_input = '0'\nprice_output = '0'");
+    assert_eq!(free.weighed().map(|tariff| tariff.rates.list.output.per_million_tokens), Some(Money::ZERO));
+}
+
+#[test]
+fn the_check_says_at_what_a_model_is_weighed_and_which_is_left_out() {
+    let text = "[[backend]]\nname = 'a'\nbase_url = 'http://10.0.0.7/v1'\nmodels = ['gpt-5-mini', 'mine']\n\
+                [[backend]]\nkind = 'openrouter'\napi_key_env = 'OPENAI_API_KEY'\nmodels = ['some/thing']\n";
+    let warnings: Vec<String> = load_text(text).unwrap().warnings.iter().map(ToString::to_string).collect();
+    let said = warnings.join("\n");
+    assert!(said.contains("gpt-5-mini is weighed at 0.25 and 2 dollars"), "{said}");
+    assert!(said.contains("mine is weighed at 0.05 and 0.2 dollars"), "{said}");
+    assert!(said.contains("no price is known of some/thing, not even by its name"), "{said}");
+}
