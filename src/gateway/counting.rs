@@ -16,7 +16,7 @@ impl Gateway {
         let _place = self.place()?;
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, &tenant.access, &request.model)
-            .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
+            .ok_or_else(|| self.unknown(tenant, &request.model))?;
         let needs = needs::of(request);
         let able = catalog.candidates(&route).filter(|model| model.services.contains(&needs.service));
         let fleets = able.filter_map(|model| self.parts.fleets.get(&model.name));

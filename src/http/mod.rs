@@ -3,6 +3,7 @@
 //! Handlers read, ask `gateway`, and write; they decide nothing about budgets.
 
 pub mod admin;
+mod access_log;
 mod anthropic;
 mod auth;
 mod bodies;
@@ -10,6 +11,7 @@ mod body;
 mod budget;
 mod chat;
 mod connection;
+mod cors;
 mod digits;
 mod door;
 mod embeddings;
@@ -20,6 +22,7 @@ mod feedback;
 mod fields;
 mod headers;
 mod marks;
+mod images;
 mod messages;
 mod openai;
 mod pages;
@@ -35,9 +38,12 @@ mod settings;
 mod signed;
 mod strict;
 mod surface;
+mod unserved;
 mod usage;
 
+pub use access_log::TARGET as ACCESS_LOG;
 pub use bodies::Room;
+pub use cors::Origins;
 pub use door::Door;
 pub use router::{Service, api, api_table, api_within, monitoring};
 pub use server::{Bound, Server, bind, reachable};

@@ -13,11 +13,10 @@ use crate::units::RequestId;
 
 use super::error::Problem;
 use super::router::Service;
+use super::headers::{REPLAYED, SHOULD_RETRY};
 use super::{headers, strict};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The longest key.
 const KEY_MAX: usize = 255;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, header};
+use axum::http::{HeaderMap, Request, Uri, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
@@ -22,8 +22,8 @@ use crate::units::RequestId;
 
 use super::error::Problem;
 use super::{
-    Room, Settings, anthropic, auth, bodies, chat, embeddings, episodes, feedback, headers, messages, pages,
-    plan, repeat, requests, responses, usage,
+    Room, Settings, access_log, anthropic, auth, bodies, chat, cors, embeddings, episodes, feedback, headers, messages, pages,
+    plan, repeat, requests, responses, unserved, usage,
 };
 use responses::conversations;
 
@@ -63,11 +63,16 @@ pub fn api(service: &Arc<Service>) -> Router {
 pub fn api_within(service: &Arc<Service>, room: Room) -> Router {
     repeat::begin(&service.metrics);
     let routes = of_rows(rows(), service.clone()).layer(from_fn_with_state(room, bodies::bounded));
-    finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
+    let routes = finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
         (Some(_), _) => routes,
         (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
         (None, false) => routes.merge(monitoring_routes(service, get(pages::metrics_with_key))),
-    })
+    });
+    let routes = routes.layer(from_fn(access_log::record));
+    match &service.settings.cors {
+        Some(origins) => routes.layer(cors::layer(origins)),
+        None => routes,
+    }
 }
 
 /// Every method and path of the API, the monitoring pages among them.
@@ -148,7 +153,7 @@ fn finish(routes: Router) -> Router {
 /// What paths and methods that are not there are answered.
 pub(super) fn endings(routes: Router) -> Router {
     routes
-        .fallback(async || Problem::not_found("there is no such path; the API is under /v1"))
+        .fallback(async |uri: Uri| unserved::problem(&uri))
         .method_not_allowed_fallback(async || Problem::wrong_method())
 }
 

@@ -1,5 +1,6 @@
 //! Why no offer can be made.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +22,8 @@ pub enum Refusal {
         model: Option<Arc<str>>,
         /// The word for what it cannot do.
         what: &'static str,
-        /// In which member it is asked for.
-        member: &'static str,
+        /// In which member, or part of one, it is asked for.
+        member: Cow<'static, str>,
     },
     /// The prompt leaves no room for an answer.
     #[error(
@@ -141,20 +142,20 @@ impl Refusal {
     pub fn in_words_of(self, model: Option<&Arc<str>>, member: impl FnOnce(&str) -> &'static str) -> Refusal {
         match self {
             Refusal::NotCapable { what } => {
-                Refusal::MemberNotServed { model: model.cloned(), what, member: member(what) }
+                Refusal::MemberNotServed { model: model.cloned(), what, member: member(what).into() }
             }
             other => other,
         }
     }
 
     /// The caller's member that it is about, where it is about one.
-    pub fn member(&self) -> Option<&'static str> {
+    pub fn member(&self) -> Option<&str> {
         match self {
+            Refusal::MemberNotServed { member, .. } => Some(member),
             Refusal::ContextExceeded { member, .. }
             | Refusal::BudgetTooSmall { member, .. }
             | Refusal::AlwaysThinks { member, .. }
-            | Refusal::RequestCost { member, .. }
-            | Refusal::MemberNotServed { member, .. } => Some(member),
+            | Refusal::RequestCost { member, .. } => Some(member),
             Refusal::DeadlineUnreachable { member, .. } => *member,
             Refusal::NotCapable { .. }
             | Refusal::Unpriced { .. }

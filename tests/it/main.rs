@@ -10,8 +10,10 @@
 )]
 
 mod access;
+mod access_log;
 mod agents;
 mod books;
+mod browsers;
 mod budgets;
 mod crash;
 mod dialects;
@@ -44,6 +46,7 @@ mod replicas;
 mod reserving;
 mod resilience;
 mod responses;
+mod refusals;
 mod rollout;
 mod sdk;
 mod simulated;
