@@ -1,51 +1,16 @@
 //! Whether what is said of a model goes together.
 
-use crate::catalog::{Capability, EffortLevel, Model, Service};
+use crate::catalog::{Capability, EffortLevel, Model};
 use crate::units::Tokens;
 
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::Section;
-use super::route::Models;
 
 /// Notes what does not go together in a section about a model.
 pub(super) fn check(section: &Section<'_>, declared: &Declared) {
     room(section, &declared.model);
     uses(section, declared);
-}
-
-/// Models without a price count as free, which is seldom meant.
-pub(super) fn warn_of_unpriced(root: &Section<'_>, models: &Models) {
-    let unpriced: Vec<&str> =
-        models.values().filter(|model| model.tariff.is_none()).map(|model| &*model.name).collect();
-    if !unpriced.is_empty() {
-        let what = format!(
-            "no price is known of {}: it counts as free, and is refused to keys with a limit on money",
-            unpriced.join(", ")
-        );
-        root.doubt("backend", Wrong::new(what, "write price_input and price_output; \"0\" is a price"));
-    }
-}
-
-/// A model of which only the name is known is taken for one that does not think, and what callers say of its thinking is
-/// not passed on.
-pub(super) fn warn_of_untold<'m>(root: &Section<'_>, all: impl Iterator<Item = &'m Declared>) {
-    let is_untold = |declared: &&Declared| {
-        let Declared { model, is_told, .. } = declared;
-        !is_told
-            && model.thinking_max == Tokens::ZERO
-            && model.services.iter().any(|service| *service != Service::Embeddings)
-    };
-    let untold: Vec<&str> = all.filter(is_untold).map(|declared| &*declared.model.name).collect();
-    if !untold.is_empty() {
-        let what = format!(
-            "nothing tells whether {} can think: taken for one that does not, so that budgets and efforts stated for its \
-             thinking have no effect",
-            untold.join(", ")
-        );
-        let remedy = "say thinking_max (0 if it does not) or efforts, or run `stint probe`";
-        root.doubt("backend", Wrong::new(what, remedy));
-    }
 }
 
 /// What is said of a model must be of use with all else that is said.

@@ -82,6 +82,10 @@ fn tenant(section: &Section<'_>, accounts: &mut Accounts<'_>, catalog: &Catalog)
         admin: section.or("admin", false),
     };
     let expires = section.get::<Timestamp>("expires_at");
+    if expires.is_some_and(|expires| expires <= Timestamp::now()) {
+        let remedy = "give it a later moment, or take the key out";
+        section.doubt("expires_at", Wrong::new("past, so that the key lets nobody in", remedy));
+    }
     let priority = section.word("priority", &PRIORITIES).unwrap_or_default();
     let remedy = "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner";
     let hashes = section.need::<Hashes>("hash", remedy);

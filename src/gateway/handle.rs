@@ -152,6 +152,11 @@ impl Gateway {
         self.parts.ledger.usage(query).await
     }
 
+    /// Why a model cannot be asked until another configuration, where that is so.
+    pub fn unavailable(&self, model: &str) -> Option<&str> {
+        self.parts.fleets.get(model)?.unavailable()
+    }
+
     /// Whether new requests can be served, and why not.
     pub fn readiness(&self) -> Readiness {
         let stats = self.parts.ledger.stats();

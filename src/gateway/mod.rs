@@ -42,6 +42,7 @@ mod unanswered;
 mod verifiers;
 mod voting;
 
+pub use counting::PromptCount;
 pub use embedding::Vectors;
 pub use episodes::{Agents, Shown, Told};
 pub use flight::{Flight, Report};

@@ -14,8 +14,9 @@ use crate::http::fields::Fields;
 use crate::http::strict;
 use crate::units::{Count, Effort, EpisodeId, Preference, Tokens};
 
+pub(super) use members::cost;
 use run::NamedTools;
-pub(super) use run::{named, of_metadata};
+pub(super) use run::{named, of_metadata, tool_calls};
 
 /// What says something of budgets behind a model's name.
 const SUFFIX: &str = "the suffix of model";
@@ -375,7 +376,7 @@ impl<'a> Dialects<'a> {
         if least(&mut budget.solution, members::solution(&mut fields)?) {
             budget.members.solution = called.solution;
         }
-        if least(&mut budget.cost, members::cost(&mut fields)?) {
+        if least(&mut budget.cost, cost(&mut fields)?) {
             budget.members.cost = called.cost;
         }
         if least(&mut budget.deadline, members::deadline(&mut fields)?) {

@@ -15,7 +15,6 @@ use crate::units::{Amount, EpisodeId, Limit, RequestId, Timestamp};
 
 use super::headers::SHOULD_RETRY;
 
-
 /// An error as a caller sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem(Box<Parts>);
@@ -109,7 +108,7 @@ impl Problem {
     }
 
     /// 409: what is there stands against it.
-    fn standing(message: String, code: &'static str) -> Problem {
+    pub(super) fn standing(message: String, code: &'static str) -> Problem {
         Problem::new(StatusCode::CONFLICT, "invalid_request_error", message).code(code)
     }
 

@@ -32,7 +32,9 @@ fn below(path: &str, list: &Value) -> Option<String> {
         if is_one {
             return Some(path);
         }
-        ["content", "output"].into_iter().find_map(|inner| below(&format!("{path}.{inner}"), item.get(inner)?))
+        ["content", "output"]
+            .into_iter()
+            .find_map(|inner| below(&format!("{path}.{inner}"), item.get(inner)?))
     })
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Handlers read, ask `gateway`, and write; they decide nothing about budgets.
 
-pub mod admin;
 mod access_log;
+pub mod admin;
 mod anthropic;
 mod auth;
 mod bodies;
@@ -21,8 +21,8 @@ mod events;
 mod feedback;
 mod fields;
 mod headers;
-mod marks;
 mod images;
+mod marks;
 mod messages;
 mod openai;
 mod pages;

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Catalog, Model, Prices, Rates, Tariff};
-use crate::gateway::{Readiness, Standing};
+use crate::gateway::{Gateway, Readiness, Standing};
 use crate::ledger::Line;
 use crate::units::{Money, Unit};
 
@@ -29,7 +29,7 @@ pub(super) async fn models(
     let efforts = service.settings.efforts.iter().map(|(word, effort)| (word.clone(), effort.get().into()));
     Ok(page(&json!({
         "object": "list",
-        "data": listing(&service.gateway.catalog_of(&tenant)),
+        "data": listing(&service.gateway, &service.gateway.catalog_of(&tenant)),
         "efforts": efforts.collect::<Map<String, Value>>(),
     })))
 }
@@ -41,14 +41,21 @@ pub(super) async fn model(
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let tenant = auth::tenant(&service.keys, &headers)?;
-    let found =
-        listing(&service.gateway.catalog_of(&tenant)).into_iter().find(|model| model["id"] == name.as_str());
+    let found = listing(&service.gateway, &service.gateway.catalog_of(&tenant))
+        .into_iter()
+        .find(|model| model["id"] == name.as_str());
     let missing = || Problem::from(service.gateway.unknown(&tenant, &name));
     found.map(|model| page(&model)).ok_or_else(missing)
 }
 
-fn listing(catalog: &Catalog) -> Vec<Value> {
-    let models = catalog.models.values().map(|model| real(model));
+fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
+    let models = catalog.models.values().map(|model| {
+        let mut shown = real(model);
+        if let Some(reason) = gateway.unavailable(&model.name) {
+            shown["unavailable"] = reason.into();
+        }
+        shown
+    });
     let routes = catalog.routes.values().map(|route| {
         let named = route.models.iter().map(AsRef::as_ref);
         let members: Vec<&str> = match route.models.is_empty() {

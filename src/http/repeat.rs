@@ -12,8 +12,8 @@ use crate::tenant::Tenant;
 use crate::units::RequestId;
 
 use super::error::Problem;
-use super::router::Service;
 use super::headers::{REPLAYED, SHOULD_RETRY};
+use super::router::Service;
 use super::{headers, strict};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");

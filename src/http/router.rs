@@ -22,8 +22,8 @@ use crate::units::RequestId;
 
 use super::error::Problem;
 use super::{
-    Room, Settings, access_log, anthropic, auth, bodies, chat, cors, embeddings, episodes, feedback, headers, messages, pages,
-    plan, repeat, requests, responses, unserved, usage,
+    Room, Settings, access_log, anthropic, auth, bodies, chat, cors, embeddings, episodes, feedback, headers,
+    messages, pages, plan, repeat, requests, responses, unserved, usage,
 };
 use responses::conversations;
 
@@ -63,11 +63,12 @@ pub fn api(service: &Arc<Service>) -> Router {
 pub fn api_within(service: &Arc<Service>, room: Room) -> Router {
     repeat::begin(&service.metrics);
     let routes = of_rows(rows(), service.clone()).layer(from_fn_with_state(room, bodies::bounded));
-    let routes = finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
-        (Some(_), _) => routes,
-        (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
-        (None, false) => routes.merge(monitoring_routes(service, get(pages::metrics_with_key))),
-    });
+    let routes =
+        finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
+            (Some(_), _) => routes,
+            (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
+            (None, false) => routes.merge(monitoring_routes(service, get(pages::metrics_with_key))),
+        });
     let routes = routes.layer(from_fn(access_log::record));
     match &service.settings.cors {
         Some(origins) => routes.layer(cors::layer(origins)),

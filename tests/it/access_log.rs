@@ -77,7 +77,9 @@ async fn refusals_have_lines_with_their_codes_and_health_checks_none() {
     let unknown = json!({ "model": "nobody", "messages": [{ "role": "user", "content": "x" }] });
     process.ask("sk-test", &unknown).await;
     let line = process.logged("code=\"model_not_found\"").await;
-    for told in ["key=\"research\"", "asked=\"nobody\"", "status=404", "outcome=\"refused\"", "request=\"req_"] {
+    for told in
+        ["key=\"research\"", "asked=\"nobody\"", "status=404", "outcome=\"refused\"", "request=\"req_"]
+    {
         assert!(line.contains(told), "{told} in {line}");
     }
     assert_eq!(lines(&process, 2).await.len(), 2);

@@ -35,11 +35,18 @@ async fn a_page_of_a_listed_origin_may_call_with_its_key_and_see_what_it_cost() 
     assert_eq!(header(&told, "access-control-allow-origin"), Some(PAGE));
     let allowed = header(&told, "access-control-allow-headers").unwrap_or_default();
     assert!(allowed.contains("authorization") && allowed.contains("x-stainless-lang"), "{allowed}");
-    assert_eq!(header(&preflight(&process, "https://other.example").await, "access-control-allow-origin"), None);
+    assert_eq!(
+        header(&preflight(&process, "https://other.example").await, "access-control-allow-origin"),
+        None
+    );
     let body = json!({ "model": "nobody", "messages": [{ "role": "user", "content": "x" }] });
     let refused = process.request("sk-test", &body, &[("origin", PAGE)]).send().await.unwrap();
     assert_eq!(refused.status(), 404);
-    assert_eq!(header(refused.headers(), "access-control-allow-origin"), Some(PAGE), "errors can be read too");
+    assert_eq!(
+        header(refused.headers(), "access-control-allow-origin"),
+        Some(PAGE),
+        "errors can be read too"
+    );
     let exposed = header(refused.headers(), "access-control-expose-headers").unwrap_or_default();
     for name in ["x-request-id", "x-ratelimit-remaining", "x-cost-usd", "retry-after"] {
         assert!(exposed.contains(name), "{name} in {exposed}");

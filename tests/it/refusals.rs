@@ -33,13 +33,20 @@ async fn a_newcomers_mistakes_are_answered_with_what_to_change() {
     check(&ask(json!({ "model": "resoner" })).await, 404, "model_not_found", json!("model"), &meant);
     let listed = process.get("sk-test", "/v1/models/resoner").await;
     check(&listed, 404, "model_not_found", json!("model"), &meant);
-    let image = json!([{ "type": "text", "text": "x" }, { "type": "image_url", "image_url": { "url": "data:," } }]);
+    let image =
+        json!([{ "type": "text", "text": "x" }, { "type": "image_url", "image_url": { "url": "data:," } }]);
     let messages = json!([{ "role": "user", "content": "x" }, { "role": "user", "content": image }]);
     let named = ["cannot do images, which messages[1].content[1] asks for"];
     let answer = ask(json!({ "messages": messages })).await;
     check(&answer, 400, "model_not_capable", json!("messages[1].content[1]"), &named);
     let audio = process.get("sk-test", "/v1/audio/speech").await;
-    check(&audio, 404, "endpoint_not_served", json!(null), &["/v1/audio is not served here", "/v1/responses"]);
+    check(
+        &audio,
+        404,
+        "endpoint_not_served",
+        json!(null),
+        &["/v1/audio is not served here", "/v1/responses"],
+    );
 }
 
 #[tokio::test]
@@ -47,13 +54,17 @@ async fn limits_on_tool_calls_are_on_tools_that_there_are_and_show_their_form() 
     let process = gateway();
     let tools = json!([{ "type": "function", "function": { "name": "search" } }]);
     let ask = async |limits: Value| {
-        process.ask("sk-test", &with(json!({ "tools": tools, "budget": { "tool_calls": limits } }))).await.error()
+        process
+            .ask("sk-test", &with(json!({ "tools": tools, "budget": { "tool_calls": limits } })))
+            .await
+            .error()
     };
     let error = ask(json!(5)).await;
     assert_eq!(error["param"], "budget.tool_calls");
     assert!(error["message"].as_str().unwrap().contains(r#"like {"search": 10, "*": 20}"#), "{error}");
     let error = ask(json!({ "serch": 5 })).await;
-    let meant = "budget.tool_calls limits \"serch\", which is none of the request's tools; did you mean \"search\"?";
+    let meant =
+        "budget.tool_calls limits \"serch\", which is none of the request's tools; did you mean \"search\"?";
     assert_eq!(error["message"], meant);
     // The embedded model has no tools, and says so only once the limits are right.
     assert_eq!(ask(json!({ "search": 5, "*": 9 })).await["code"], "model_not_capable");
@@ -65,7 +76,13 @@ async fn a_missing_key_is_told_from_a_wrong_one_and_each_of_two_is_right() {
     let path = format!("{}/v1/models", process.base);
     let missing = Answer::of(process.client.get(&path)).await;
     check(&missing, 401, "missing_api_key", json!(null), &["You didn't provide an API key"]);
-    check(&process.get("sk-other", "/v1/models").await, 401, "invalid_api_key", json!(null), &["Incorrect API key"]);
+    check(
+        &process.get("sk-other", "/v1/models").await,
+        401,
+        "invalid_api_key",
+        json!(null),
+        &["Incorrect API key"],
+    );
     for key in ["sk-test", "sk-next"] {
         process.get(key, "/v1/models").await.good();
     }

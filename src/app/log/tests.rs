@@ -57,6 +57,9 @@ fn a_json_line_has_every_name_once_and_numbers_as_numbers() {
     assert_eq!(text.matches("\"target\"").count(), 1, "{text}");
     let line: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&line["target"], &line["module"]), (&"replica-2".into(), &"stint::requests".into()));
-    assert_eq!((&line["tokens"], &line["level"], &line["message"]), (&7.into(), &"INFO".into(), &"request".into()));
+    assert_eq!(
+        (&line["tokens"], &line["level"], &line["message"]),
+        (&7.into(), &"INFO".into(), &"request".into())
+    );
     assert!(line.get("nothing").is_none() && line["timestamp"].is_string());
 }

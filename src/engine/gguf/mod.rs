@@ -240,6 +240,13 @@ impl Gguf {
         self.entries.contains_key(name)
     }
 
+    /// Whether every tensor can be read.
+    pub(crate) fn examine(&self) -> Result<(), GgufError> {
+        let mut names: Vec<&String> = self.entries.keys().collect();
+        names.sort_unstable();
+        names.into_iter().try_for_each(|name| self.tensor(name).map(drop))
+    }
+
     /// The tensor of this name, as rows.
     pub(crate) fn tensor(&self, name: &str) -> Result<Tensor<'_>, GgufError> {
         let entry = self.entries.get(name).ok_or_else(|| GgufError::Tensor(name.to_owned()))?;

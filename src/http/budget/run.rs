@@ -107,6 +107,7 @@ fn totals(mut fields: Fields) -> Result<Said, Problem> {
             thinking: fields.whole("thinking_tokens")?.map(Tokens),
             turns: members::turns(&mut fields)?,
             tools: tool_calls(&mut fields)?,
+            raises: 0,
         },
         // Other steps of the run may have other tools.
         named: None,
@@ -116,7 +117,7 @@ fn totals(mut fields: Fields) -> Result<Said, Problem> {
 }
 
 /// How many calls of each tool, `"*"` standing for all together.
-fn tool_calls(fields: &mut Fields) -> Result<ToolLimits, Problem> {
+pub(in crate::http) fn tool_calls(fields: &mut Fields) -> Result<ToolLimits, Problem> {
     let member = fields.name("tool_calls");
     let mut limits = ToolLimits::default();
     let mut tools = match fields.take("tool_calls") {

@@ -30,7 +30,9 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let message = refusal.to_string();
         match refusal {
-            Refusal::UnknownModel { .. } => Problem::not_found(message).code("model_not_found").about("model"),
+            Refusal::UnknownModel { .. } => {
+                Problem::not_found(message).code("model_not_found").about("model")
+            }
             Refusal::SeveralEmbedders(_) => Problem::invalid(None, message).about("model"),
             Refusal::TooManyChoices { .. } => Problem::invalid(None, message).about("n"),
             Refusal::Plan(refusal) => refusal.into(),

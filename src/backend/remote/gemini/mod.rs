@@ -14,10 +14,12 @@ mod signature;
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::client;
 use super::{Auth, Connections, Provider, Reader, Remote, Sent, SettingsError, Silence};
 use crate::backend::{Call, Failure};
-use crate::chat::Maker;
+use crate::chat::{Maker, Request};
 
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -95,6 +97,16 @@ impl Provider for GenerateContent {
     fn write(&self, call: &Call) -> Result<Sent, Failure> {
         let path = format!("models/{}:streamGenerateContent?alt=sse", self.settings.model);
         Ok(Sent { path: path.into(), body: request::body(&self.settings, call)? })
+    }
+
+    fn count(&self, request: &Arc<Request>) -> Option<(Sent, &'static str)> {
+        let model = format!("models/{}", self.settings.model);
+        let mut asked = request::body(&self.settings, &Call::for_counting(request)).ok()?;
+        let members = asked.as_object_mut()?;
+        members.retain(|name, _| ["systemInstruction", "contents", "tools", "toolConfig"].contains(&&**name));
+        members.insert("model".to_owned(), model.clone().into());
+        let body = json!({ "generateContentRequest": asked });
+        Some((Sent { path: format!("{model}:countTokens").into(), body }, "/totalTokens"))
     }
 
     /// It thinks unseen under a budget, too: what it shows are summaries.
