@@ -17,8 +17,11 @@ pub(super) fn of_models<'m>(document: &Document<'_>, all: impl Iterator<Item = &
     for declared in all.filter(|declared| declared.served.kind.is_some()) {
         lines.entry(declared.line).or_default().push(declared);
     }
+    // Where there is no choice, nobody asks which is the abler.
+    let has_choice = lines.values().flatten().filter(|declared| answers(declared)).count() > 1;
+    let doubts = if has_choice { &DOUBTS[..] } else { &DOUBTS[..DOUBTS.len() - 1] };
     for (line, models) in lines {
-        for (is_so, told) in DOUBTS {
+        for (is_so, told) in doubts {
             let names: Vec<&str> =
                 models.iter().filter(|declared| is_so(declared)).map(|it| &*it.model.name).collect();
             if !names.is_empty() {
@@ -30,6 +33,7 @@ pub(super) fn of_models<'m>(document: &Document<'_>, all: impl Iterator<Item = &
 
 type Doubt = (fn(&Declared) -> bool, fn(&str) -> Wrong);
 
+/// The last is about choosing.
 const DOUBTS: [Doubt; 4] =
     [(is_unpriced, unpriced), (is_untold, untold), (is_bare, bare), (is_guessed, guessed)];
 

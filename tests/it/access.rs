@@ -63,6 +63,11 @@ const ADMIN: &[Row] = &[
     ("GET", "/admin/export", [401, 401, 403, 200, 200]),
     ("POST", "/admin/import", [401, 401, 403, 415, 415]),
     ("POST", "/admin/reload", [401, 401, 403, 200, 200]),
+    ("GET", "/admin/requests/{id}", [401, 401, 403, 404, 404]),
+    ("GET", "/admin/episodes", [401, 401, 403, 200, 200]),
+    ("GET", "/admin/episodes/{id}", [401, 401, 403, 400, 400]),
+    ("POST", "/admin/episodes/{id}/raise", [401, 401, 403, 400, 400]),
+    ("POST", "/admin/episodes/{id}/end", [401, 401, 403, 400, 400]),
 ];
 
 async fn ask(base: &str, secret: &str, method: &str, path: &str) -> Answer {

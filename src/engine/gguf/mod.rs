@@ -274,6 +274,15 @@ mod tests {
         Synth::default().bytes()
     }
 
+    /// As quantised files have it that other engines run.
+    #[test]
+    fn a_tensor_of_a_kind_that_no_kernel_reads_is_found_before_it_is_loaded() {
+        let mut gguf = Gguf::from_bytes(file().into()).unwrap();
+        gguf.examine().unwrap();
+        gguf.entries.get_mut("token_embd.weight").unwrap().kind = 12;
+        assert!(matches!(gguf.examine(), Err(GgufError::Kind { kind: 12, .. })));
+    }
+
     #[test]
     fn a_file_tells_its_metadata_and_tensors() {
         let gguf = Gguf::from_bytes(file().into()).unwrap();

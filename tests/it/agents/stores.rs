@@ -12,7 +12,7 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use stint::agent::{self, Course, Episode, Episodes, EpisodesError, Extension, Link, MemoryEpisodes, Twin};
-use stint::chat::EpisodeLimits;
+use stint::chat::{EpisodeLimits, EpisodeRaise};
 use stint::ledger::{AccountId, MemoryJournal};
 use stint::storage::{Database, Settings, SqliteSettings, Synchronous};
 use stint::units::{EpisodeId, Timestamp};
@@ -65,6 +65,25 @@ impl Episodes for Hanging {
         _: &'a EpisodeLimits,
         _: Timestamp,
     ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
+        pending().boxed()
+    }
+
+    fn raise<'a>(
+        &'a self,
+        _: &'a AccountId,
+        _: &'a EpisodeId,
+        _: &'a EpisodeRaise,
+        _: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+        pending().boxed()
+    }
+
+    fn list<'a>(
+        &'a self,
+        _: Option<&'a AccountId>,
+        _: Option<&'a (AccountId, EpisodeId)>,
+        _: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
         pending().boxed()
     }
 

@@ -158,6 +158,16 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_is_counted_by_the_request_that_would_be_sent() {
+        let provider = GenerateContent { settings: settings(&Value::Null) };
+        let hello = crate::chat::Message::text(crate::chat::Role::User, "hi");
+        let (sent, at) = provider.count(&Arc::new(Request::new("m", vec![hello]))).unwrap();
+        assert_eq!((&*sent.path, at), ("models/upstream-model:countTokens", "/totalTokens"));
+        let asked = sent.body["generateContentRequest"].as_object().unwrap();
+        assert_eq!(asked.keys().collect::<Vec<_>>(), ["contents", "model"]);
+    }
+
+    #[test]
     fn the_models_name_is_in_the_path() {
         let provider = GenerateContent { settings: settings(&Value::Null) };
         let fixture = serde_json::json!({
