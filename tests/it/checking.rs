@@ -16,7 +16,9 @@ fn with_a_bad_model(more: &str) -> Folder {
         "[engine]\n{more}\n[[backend]]\nkind = \"local\"\nfile = \"bad.gguf\"\n[[backend.model]]\nname = \"bad\"\n\
          price_input = \"1\"\nprice_output = \"1\"\n"
     ));
-    std::fs::write(folder.path().join("bad.gguf"), "no model").unwrap();
+    // One that was not downloaded whole.
+    let whole = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf")).unwrap();
+    std::fs::write(folder.path().join("bad.gguf"), &whole[..whole.len() - 4096]).unwrap();
     folder
 }
 

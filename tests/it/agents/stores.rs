@@ -202,6 +202,25 @@ impl Episodes for Slow {
         self.runs.open(account, id, limits, now)
     }
 
+    fn raise<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        more: &'a EpisodeRaise,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+        self.runs.raise(account, id, more, now)
+    }
+
+    fn list<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        after: Option<&'a (AccountId, EpisodeId)>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
+        self.runs.list(account, after, most)
+    }
+
     fn read<'a>(
         &'a self,
         account: &'a AccountId,
