@@ -70,7 +70,7 @@ fn is_bare(declared: &Declared) -> bool {
 
 fn bare(names: &str) -> Wrong {
     let what = format!(
-        "nothing tells what {names} can do beside plain text: requests with tools, a form for the answer or images are refused"
+        "{names} is taken to do nothing beside plain text: requests with tools, a form for the answer or images are refused"
     );
     Wrong::new(what, "say capabilities = [\"tools\", \"schema\", \"images\"], or [\"tools\"] alone, as it is")
 }

@@ -140,9 +140,7 @@ impl Book {
         }
         let mut table = Table::default();
         for tenant in &self.declared().tenants {
-            let entry = Arc::new(tenant.clone());
-            table.insert(tenant.key, tenant.expires, entry.clone());
-            table.insert(tenant.second, tenant.expires, entry);
+            table.insert_both(Arc::new(tenant.clone()));
         }
         for record in self.live() {
             let (account, access) = (record.account.clone(), record.access.clone());

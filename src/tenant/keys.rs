@@ -90,8 +90,7 @@ impl Keys {
         }
         let mut table = Table::default();
         for tenant in tenants {
-            let (key, until) = (tenant.key, tenant.expires);
-            table.insert(key, until, Arc::new(tenant));
+            table.insert_both(Arc::new(tenant));
         }
         Ok(Keys::of(table))
     }
@@ -161,6 +160,12 @@ impl Keys {
 impl Table {
     pub(super) fn open() -> Table {
         Table { entries: HashMap::new(), anonymous: Some(Arc::new(Tenant::anonymous())) }
+    }
+
+    /// A declared tenant's secrets.
+    pub(super) fn insert_both(&mut self, tenant: Arc<Tenant>) {
+        self.insert(tenant.key, tenant.expires, tenant.clone());
+        self.insert(tenant.second, tenant.expires, tenant);
     }
 
     /// One more secret. What is there already stays.

@@ -295,12 +295,16 @@ fn who_counts_a_prompt_is_known_where_a_name_is_one_tokenizer() {
 fn what_is_missing_of_a_model_is_told_at_its_own_line() {
     let text = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n[[backend.model]]\nname = 'told'\nprice_input = 1\n\
                 price_output = 1\nability = 0.5\nthinking_max = 0\ncapabilities = ['tools']\n\
-                [[backend]]\nname = 'second'\nbase_url = 'http://127.0.0.1:2/v1'\nmodels = ['bare']\n";
+                [[backend]]\nname = 'second'\nbase_url = 'http://127.0.0.1:2/v1'\n[[backend.model]]\nname = 'bare'\n\
+                capabilities = []\n";
     let told = doubts(text);
-    for words in
-        ["no price is known of bare", "whether bare can think", "what bare can do", "how able bare is"]
-    {
-        let expected = "line 13: backend: ";
+    for words in [
+        "no price is known of bare",
+        "whether bare can think",
+        "bare is taken to do nothing",
+        "how able bare is",
+    ] {
+        let expected = "line 14: backend: ";
         assert!(
             told.iter().any(|told| told.starts_with(expected) && told.contains(words)),
             "{words} in {told:?}"
