@@ -27,7 +27,7 @@ impl From<Refusal> for Denial {
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// No model or route has that name.
-    #[error("there is no model {name:?}{}; GET /v1/models lists them", meant(nearest.as_deref()))]
+    #[error("there is no model {name:?}; {}GET /v1/models lists them", meant(nearest.as_deref()))]
     UnknownModel {
         /// What was asked for.
         name: String,
@@ -119,7 +119,7 @@ pub enum Refusal {
 
 /// What was probably meant.
 fn meant(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest:?}?"))
+    nearest.map_or_else(String::new, |nearest| format!("did you mean {nearest:?}? "))
 }
 
 /// A time in whole seconds, as `Retry-After` has it.
