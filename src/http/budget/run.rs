@@ -52,8 +52,11 @@ impl NamedTools {
 pub(super) fn read(fields: &mut Fields) -> Result<Said, Problem> {
     let mut said = episode(fields)?;
     let (turns, tools) = (members::turns(fields)?, tool_calls(fields)?);
-    let named: Vec<_> = tools.each.keys().cloned().collect();
-    said.named = Some(NamedTools { member: fields.name("tool_calls"), tools: named });
+    // Headers are a program's, for all that it sends: its sub-agents may have other tools.
+    if !fields.are_headers() {
+        let named = tools.each.keys().cloned().collect();
+        said.named = Some(NamedTools { member: fields.name("tool_calls"), tools: named });
+    }
     said.limits.lower(&EpisodeLimits { turns, tools, ..EpisodeLimits::default() });
     Ok(said)
 }
