@@ -70,10 +70,8 @@ async fn limits_on_tool_calls_are_on_tools_that_there_are_and_show_their_form() 
     assert_eq!(ask(json!({ "search": 5, "*": 9 })).await["code"], "model_not_capable");
     // A program's headers hold for its sub-agents too, which have other tools.
     let of_program = [("x-budget-tool-calls", r#"{"Agent": 2}"#)];
-    let answer =
-        process.request("sk-test", &with(json!({ "tools": tools })), &of_program).send().await.unwrap();
-    let error: Value = answer.json().await.unwrap();
-    assert_eq!(error["error"]["code"], "model_not_capable", "{error}");
+    let sent = process.request("sk-test", &with(json!({ "tools": tools })), &of_program);
+    assert_eq!(Answer::of(sent).await.error()["code"], "model_not_capable");
 }
 
 #[tokio::test]
