@@ -1,7 +1,7 @@
 //! What every store of runs must do: one suite for all of them.
 
 use crate::catalog::TaskClass;
-use crate::chat::{EpisodeLimits, Request};
+use crate::chat::{EpisodeLimits, EpisodeRaise, Request};
 use crate::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
 
 use super::{Course, Ending, Episode, Episodes, Extension, LastStep, Link, Reading, RouteTurns, Twin};
@@ -12,6 +12,8 @@ const EVER: Timestamp = Timestamp(0);
 pub(crate) async fn conforms(store: &dyn Episodes) {
     limits_are_only_lowered(store, "limited").await;
     limits_stay(store, "limited").await;
+    a_raise_is_on_top_of_what_is_stated(store).await;
+    runs_are_listed_by_account_and_name(store).await;
     a_run_is_its_account_s_alone(store).await;
     a_run_is_found_by_its_last_history(store).await;
     twins_are_handed_out_once_each(store).await;
@@ -84,6 +86,41 @@ pub(crate) async fn limits_stay(store: &dyn Episodes, name: &str) {
     store.extend(&step(name, Some(1), &[2], 14)).await.unwrap();
     let again = store.open(&account(), &id(name), &EpisodeLimits::default(), Timestamp(15)).await.unwrap();
     assert_eq!((again.limits, again.steps), (limits(50, 2), Count(1)));
+}
+
+async fn a_raise_is_on_top_of_what_is_stated(store: &dyn Episodes) {
+    let (run, now) = (id("raised"), Timestamp(16));
+    let mut more = EpisodeRaise { cost: Money(30), raises: 1, ..EpisodeRaise::default() };
+    more.tools.each.insert("search \"x\"*".into(), Count(4));
+    assert_eq!(store.raise(&account(), &run, &more, now).await.unwrap(), None, "there is no such run");
+    store.open(&account(), &run, &limits(50, 2), now).await.unwrap();
+    let raised = store.raise(&account(), &run, &more, now).await.unwrap().unwrap();
+    let expected = EpisodeLimits { raises: 1, ..limits(80, 6) };
+    assert_eq!(raised.limits, expected);
+    // Its steps go on to state what they stated, and may state less.
+    assert_eq!(store.open(&account(), &run, &limits(50, 2), now).await.unwrap().limits, expected);
+    let lower = store.open(&account(), &run, &limits(40, 2), now).await.unwrap();
+    assert_eq!(lower.limits, EpisodeLimits { raises: 1, ..limits(70, 6) });
+    assert_eq!(store.read(&account(), &run).await.unwrap().unwrap().limits, lower.limits);
+    let end = EpisodeRaise { is_end: true, raises: 1, ..EpisodeRaise::default() };
+    let ended = store.raise(&account(), &run, &end, now).await.unwrap().unwrap();
+    assert_eq!((ended.limits.turns, ended.limits.raises), (Some(Count::ZERO), 2));
+}
+
+async fn runs_are_listed_by_account_and_name(store: &dyn Episodes) {
+    let (one, other) = (AccountId::new("listed/a"), AccountId::new("listed/b"));
+    for (account, name) in [(&one, "2"), (&other, "1"), (&one, "1")] {
+        store.open(account, &id(name), &limits(5, 5), Timestamp(17)).await.unwrap();
+    }
+    let names = async |account: Option<&AccountId>, after: Option<(AccountId, EpisodeId)>, most: u32| {
+        let listed = store.list(account, after.as_ref(), most).await.unwrap();
+        let name = |(account, run): (AccountId, Episode)| format!("{account} {}", run.id);
+        listed.into_iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(Some(&one), None, 9).await, ["listed/a 1", "listed/a 2"]);
+    assert_eq!(names(Some(&one), None, 1).await, ["listed/a 1"]);
+    let after = Some((one.clone(), id("1")));
+    assert_eq!(names(None, after, 2).await, ["listed/a 2", "listed/b 1"]);
 }
 
 async fn a_run_is_its_account_s_alone(store: &dyn Episodes) {

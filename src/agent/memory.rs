@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::chat::EpisodeLimits;
+use crate::chat::{EpisodeLimits, EpisodeRaise};
 use crate::units::{AccountId, Count, EpisodeId, Timestamp};
 
 use super::{Course, Episode, Episodes, EpisodesError, Extension, Link, Twin};
@@ -68,7 +68,10 @@ impl MemoryEpisodes {
     pub(super) fn remember(&self, account: &AccountId, mut episode: Episode) {
         let (mut kept, run) = (self.kept(), (account.clone(), episode.id.clone()));
         if let Some(known) = kept.episodes.get(&run) {
-            episode.limits.lower(&known.limits);
+            if known.raised.raises > episode.raised.raises {
+                episode = episode.with_raise(known.raised.clone());
+            }
+            episode.lower(&known.stated);
             episode.used = episode.used.max(known.used);
             if known.steps > episode.steps {
                 (episode.steps, episode.last) = (known.steps, known.last.clone());
@@ -167,7 +170,7 @@ impl Kept {
     fn open(&mut self, run: &Run, limits: &EpisodeLimits, now: Timestamp) -> Episode {
         let known = self.episodes.get(run).cloned();
         let mut episode = known.unwrap_or_else(|| Episode::new(run.1.clone(), EpisodeLimits::default(), now));
-        episode.limits.lower(limits);
+        episode.lower(limits);
         episode.used = episode.used.max(now);
         self.put(run.clone(), episode.clone());
         episode
@@ -219,6 +222,44 @@ impl Episodes for MemoryEpisodes {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
         async move { Ok(self.kept().open(&(account.clone(), id.clone()), limits, now)) }.boxed()
+    }
+
+    fn raise<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        more: &'a EpisodeRaise,
+        _: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+        async move {
+            let mut kept = self.kept();
+            let known = kept.episodes.get_mut(&(account.clone(), id.clone()));
+            Ok(known.map(|episode| {
+                episode.raise(more);
+                episode.clone()
+            }))
+        }
+        .boxed()
+    }
+
+    fn list<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        after: Option<&'a (AccountId, EpisodeId)>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
+        async move {
+            let kept = self.kept();
+            let is_wanted = |run: &&Run| {
+                account.is_none_or(|account| run.0 == *account) && after.is_none_or(|after| *run > after)
+            };
+            let mut runs: Vec<&Run> = kept.episodes.keys().filter(is_wanted).collect();
+            runs.sort_unstable();
+            runs.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+            let known = |run: &Run| Some((run.0.clone(), kept.episodes.get(run)?.clone()));
+            Ok(runs.into_iter().filter_map(known).collect())
+        }
+        .boxed()
     }
 
     fn read<'a>(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::chat::EpisodeLimits;
+use crate::chat::{EpisodeLimits, EpisodeRaise};
 use crate::units::{AccountId, EpisodeId, Timestamp};
 
 use super::{Course, Episode, Episodes, EpisodesError, Extension, Link, MemoryEpisodes, Twin};
@@ -29,16 +29,28 @@ impl NearbyEpisodes {
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<Episode, EpisodesError> {
-        if let Some(mut known) = self.near.known(account, id) {
-            let before = known.limits.clone();
-            known.limits.lower(limits);
-            if known.limits == before {
-                return Ok(known);
-            }
+        if let Some(mut known) = self.near.known(account, id)
+            && !known.lower(limits)
+        {
+            return Ok(known);
         }
         let episode = self.far.open(account, id, limits, now).await?;
         self.near.remember(account, episode.clone());
         Ok(episode)
+    }
+
+    async fn raised(
+        &self,
+        account: &AccountId,
+        id: &EpisodeId,
+        more: &EpisodeRaise,
+        now: Timestamp,
+    ) -> Result<Option<Episode>, EpisodesError> {
+        let raised = self.far.raise(account, id, more, now).await?;
+        if let Some(episode) = &raised {
+            self.near.remember(account, episode.clone());
+        }
+        Ok(raised)
     }
 
     async fn found(
@@ -66,6 +78,25 @@ impl Episodes for NearbyEpisodes {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
         self.opened(account, id, limits, now).boxed()
+    }
+
+    fn raise<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        more: &'a EpisodeRaise,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+        self.raised(account, id, more, now).boxed()
+    }
+
+    fn list<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        after: Option<&'a (AccountId, EpisodeId)>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
+        self.far.list(account, after, most)
     }
 
     fn read<'a>(

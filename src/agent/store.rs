@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::catalog::TaskClass;
-use crate::chat::EpisodeLimits;
+use crate::chat::{EpisodeLimits, EpisodeRaise};
 use crate::units::{AccountId, Count, EpisodeId, Timestamp, Tokens};
 
 use super::{Link, Reading, RouteTurns};
@@ -16,8 +16,12 @@ use super::{Link, Reading, RouteTurns};
 pub struct Episode {
     /// Its name, unique under its account.
     pub id: EpisodeId,
-    /// What it may take altogether.
+    /// What it may take altogether: what is stated, and what it was raised by.
     pub limits: EpisodeLimits,
+    /// The least that its steps have stated.
+    pub stated: EpisodeLimits,
+    /// What was added to that since.
+    pub raised: EpisodeRaise,
     /// The last of its steps that was answered.
     pub last: Option<LastStep>,
     /// How many were answered.
@@ -109,6 +113,24 @@ pub trait Episodes: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Episode, EpisodesError>>;
 
+    /// Raises the limits of a run by so much, or ends it, with an entry of that; nothing where there is no such run.
+    fn raise<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        more: &'a EpisodeRaise,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>>;
+
+    /// Runs in the order of their accounts and names, those after this one, so many at most; of one account alone where that
+    /// is named.
+    fn list<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        after: Option<&'a (AccountId, EpisodeId)>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>>;
+
     /// The run of that name, if there is one.
     fn read<'a>(
         &'a self,
@@ -193,7 +215,35 @@ impl Ending {
 impl Episode {
     /// One that nothing is known of yet.
     pub fn new(id: EpisodeId, limits: EpisodeLimits, now: Timestamp) -> Episode {
-        Episode { id, limits, last: None, steps: Count::ZERO, used: now }
+        Episode {
+            id,
+            stated: limits.clone(),
+            limits,
+            raised: EpisodeRaise::default(),
+            last: None,
+            steps: Count::ZERO,
+            used: now,
+        }
+    }
+
+    /// The same with so much more.
+    #[must_use]
+    pub fn with_raise(self, raised: EpisodeRaise) -> Episode {
+        Episode { limits: raised.over(&self.stated), raised, ..self }
+    }
+
+    /// States limits; says whether that changes anything.
+    pub fn lower(&mut self, limits: &EpisodeLimits) -> bool {
+        let before = self.stated.clone();
+        self.stated.lower(limits);
+        self.limits = self.raised.over(&self.stated);
+        self.stated != before
+    }
+
+    /// Raises it by so much.
+    pub fn raise(&mut self, more: &EpisodeRaise) {
+        self.raised.add(more);
+        self.limits = self.raised.over(&self.stated);
     }
 
     /// How long it took so far, once a step was answered.

@@ -24,8 +24,8 @@ pub struct Command {
 enum Verb {
     /// Serve until SIGTERM or SIGINT, then finish what runs.
     Serve,
-    /// Read the configuration and report every mistake in it.
-    Check,
+    /// Read the configuration and the model files that it names, and report every mistake in them.
+    Check(check::Options),
     /// Make, list, limit, rotate and revoke keys, whether or not the server runs.
     #[command(subcommand)]
     Keys(Keys),
@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
     let config = command.config.as_deref();
     match command.verb {
         Verb::Serve => serve::serve(config),
-        Verb::Check => check::check(config),
+        Verb::Check(options) => check::check(config, &options),
         Verb::Ledger(verb) => books::ledger(config, verb),
         Verb::Usage(options) => books::usage(config, &options),
         Verb::Keys(verb) => manage::run(verb, config),

@@ -79,13 +79,23 @@ pub(super) fn admin(
     directory: Arc<Directory>,
     statement: Statement,
     reload: Reload,
+    gateway: Option<Gateway>,
 ) -> Arc<Admin> {
     let catalog: Catalog = settings.catalog.clone();
     let names = catalog.clone();
     let read = Box::new(move |text: &str| {
         config::keys(text, IMPORT, &names).map_err(|mistakes| mistakes.to_string())
     });
-    Arc::new(Admin { settings: settings.http.clone(), access, directory, catalog, statement, read, reload })
+    Arc::new(Admin {
+        settings: settings.http.clone(),
+        access,
+        directory,
+        catalog,
+        statement,
+        read,
+        reload,
+        gateway,
+    })
 }
 
 /// How accounts stand in the ledger.

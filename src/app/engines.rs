@@ -63,6 +63,14 @@ impl Weights {
     }
 }
 
+/// Whether the engine could run a file's model, without running it.
+pub(super) fn examine(path: &Path, manner: &Manner) -> Result<(), ModelError> {
+    let gguf = Gguf::open(path)?;
+    let vocabulary = Vocabulary::from_gguf(&gguf)?;
+    Format::new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
+    Ok(engine::examine(&gguf)?)
+}
+
 /// A model in the local engine: in the one that is given, else in a new one, which is given back there.
 pub(super) fn local(
     weights: Weights,

@@ -63,8 +63,15 @@ impl Generation {
         });
         let admin = settings.admin.clone().map(|access| {
             let standing = directory::standing(self.gateway.clone());
-            let admin =
-                directory::admin(settings, access, plant.directory.clone(), standing, reloads.asker());
+            let gateway = Some(self.gateway.clone());
+            let admin = directory::admin(
+                settings,
+                access,
+                plant.directory.clone(),
+                standing,
+                reloads.asker(),
+                gateway,
+            );
             http::admin::admin(&admin)
         });
         Routes {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::backend::Backend;
 use crate::backend::fleet::{self, Fleet, Page, Poller, Target};
 use crate::backend::local::Measure;
 use crate::backend::remote::anthropic::Anthropic;
@@ -15,6 +14,7 @@ use crate::backend::remote::openai::OpenAi;
 use crate::backend::remote::responses::Responses;
 use crate::backend::remote::vllm::Vllm;
 use crate::backend::remote::{Connections, SettingsError};
+use crate::backend::{Backend, Unavailable};
 use crate::catalog::Model;
 use crate::config::{self, Deployment, Settings, Source};
 use crate::engine::{self, EngineError, GgufError};
@@ -114,14 +114,39 @@ pub(super) fn serve(
                 Some(kept) => kept.clone(),
                 None => {
                     let shared = (&served.connections.apart(number), served.poller.as_ref());
-                    make(recipe, (settings, before), model, shared, (metrics, work))
-                        .map_err(|error| BuildError::Model(model.name.clone(), error))?
+                    let made = make(recipe.clone(), (settings, before), model, shared, (metrics, work));
+                    match made {
+                        Err(error) if settings.skips_unusable && recipe.weights.is_some() => {
+                            unavailable(recipe, settings, model, &error, metrics)
+                        }
+                        made => made.map_err(|error| BuildError::Model(model.name.clone(), error))?,
+                    }
                 }
             };
             served.made.insert(model.name.clone(), made);
         }
     }
     Ok(served)
+}
+
+/// What stands for a local model that cannot be loaded. The log says why; callers learn no paths of ours.
+fn unavailable(
+    recipe: Recipe,
+    settings: &Settings,
+    model: &config::Served,
+    error: &ModelError,
+    metrics: &Arc<Metrics>,
+) -> Made {
+    let in_full = super::check::in_full(error);
+    tracing::error!(model = %model.name, error = in_full, "it cannot be served, and is left out until another configuration");
+    let reason = match error {
+        ModelError::File(GgufError::Open { .. }) => "its file cannot be opened".to_owned(),
+        other => other.to_string(),
+    };
+    let backend: Arc<dyn Backend> = Arc::new(Unavailable::new(reason));
+    let targets = vec![Target { name: recipe.backend.clone(), backend, reader: None }];
+    let fleet = Fleet::new(model.name.clone(), targets, metrics.clone(), settings.resilience, 0);
+    Made { recipe, fleet, local: None }
 }
 
 /// What listens to engines that publish their load, where any does.
@@ -193,6 +218,10 @@ impl Served {
 
     fn kept(&self, model: &str, recipe: &Recipe) -> Option<&Made> {
         let made = self.made.get(model).filter(|made| made.recipe == *recipe)?;
+        if made.fleet.unavailable().is_some() {
+            // What was in its way may be gone.
+            return None;
+        }
         made.local.as_ref().is_none_or(|local| local.engine.is_alive()).then_some(made)
     }
 

@@ -109,7 +109,9 @@ async fn ask(base: &str, options: &Options) -> Result<Value, NoQuote> {
     let answer: Value = serde_json::from_str(&text).map_err(|_| NoQuote::Nonsense(base.to_owned()))?;
     let error = &answer["error"];
     match error["message"].as_str() {
-        Some(_) if error["code"] == "invalid_api_key" => Err(NoQuote::Key),
+        Some(_) if ["invalid_api_key", "missing_api_key"].iter().any(|code| error["code"] == *code) => {
+            Err(NoQuote::Key)
+        }
         Some(message) => Err(NoQuote::Refused(message.to_owned())),
         None => Ok(answer),
     }

@@ -10,6 +10,7 @@ pub mod local;
 mod pace;
 pub mod remote;
 pub mod scripted;
+mod unavailable;
 
 use std::fmt;
 use std::pin::Pin;
@@ -24,6 +25,7 @@ use crate::chat::{Embedding, Origin, Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
 pub use failure::{Failure, Fault, Lack, Retry};
+pub use unavailable::Unavailable;
 
 /// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
 pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;
@@ -48,8 +50,20 @@ pub trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The prompt's tokens as whoever reads it counts them, which may be a question that costs nothing; nothing where nobody
+    /// can say.
+    fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
+        let counted = self.counts_exactly().then(|| self.prompt_tokens(&request));
+        Box::pin(std::future::ready(counted))
+    }
+
     /// How fast it is now, as measured by itself.
     fn conditions(&self) -> Conditions;
+
+    /// Why it is not there at all, where that is so until another configuration.
+    fn unavailable(&self) -> Option<&str> {
+        None
+    }
 
     /// Who can verify what it signs; nothing where it signs nothing.
     fn origin(&self) -> Option<Origin> {
@@ -84,6 +98,13 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call that is not made: its prompt is to be counted.
+    pub fn for_counting(request: &Arc<Request>) -> Call {
+        let part = Part::Whole { thinking: Tokens::ZERO, solution: Tokens(1) };
+        let (seed, hidden, tells_limit) = (0, false, true);
+        Call { request: request.clone(), class: Class::Native, part, seed, hidden, tells_limit, effort: None }
+    }
+
     /// True where its limit is the thought's alone, which is always sent.
     pub fn holds_thought(&self) -> bool {
         self.class == Class::Continue && matches!(self.part, Part::Thought { .. })

@@ -4,8 +4,8 @@ use crate::engine::Settings;
 
 use super::reader::Section;
 
-/// `[engine]`, and whether the embedded model is served.
-pub(super) fn engine(root: &Section<'_>) -> (Settings, bool) {
+/// `[engine]`, whether the embedded model is served, and whether a model whose file cannot be used is left out.
+pub(super) fn engine(root: &Section<'_>) -> (Settings, bool, bool) {
     let engine = root.section("engine");
     let usual = Settings::default();
     let settings = Settings {
@@ -18,5 +18,5 @@ pub(super) fn engine(root: &Section<'_>) -> (Settings, bool) {
         // The embedded model is small enough for a software driver, and must run everywhere.
         allow_cpu: engine.or("allow_cpu", true),
     };
-    (settings, engine.or("embedded", true))
+    (settings, engine.or("embedded", true), engine.or("skip_unusable", false))
 }

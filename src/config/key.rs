@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use toml::de::DeValue;
+
 use crate::catalog::Catalog;
 use crate::tenant::{Access, KeyHash, Tenant, hash_key};
 use crate::units::{Priority, Timestamp};
@@ -12,6 +14,7 @@ use crate::units::{Priority, Timestamp};
 use super::account::Accounts;
 use super::mistake::Wrong;
 use super::reader::Section;
+use super::value::FromValue;
 use crate::units::nearest;
 
 const PRIORITIES: [(&str, Priority); 2] =
@@ -36,9 +39,11 @@ pub(super) fn tenants(
             let what = format!("a second key \"{}\"", tenant.account);
             section.wrong("name", Wrong::new(what, "give each a name of its own: it is its account"));
         }
-        if let Some(other) = owners.insert(tenant.key, tenant.account.clone()) {
-            let what = format!("the hash of \"{other}\" too");
-            section.wrong("hash", Wrong::new(what, "make each a key of its own, with `stint keys new`"));
+        for hash in [tenant.key, tenant.second].into_iter().flatten() {
+            if let Some(other) = owners.insert(hash, tenant.account.clone()) {
+                let what = format!("the hash of \"{other}\" too");
+                section.wrong("hash", Wrong::new(what, "make each a key of its own, with `stint keys new`"));
+            }
         }
         tenants.push(tenant);
     }
@@ -77,21 +82,46 @@ fn tenant(section: &Section<'_>, accounts: &mut Accounts<'_>, catalog: &Catalog)
         admin: section.or("admin", false),
     };
     let expires = section.get::<Timestamp>("expires_at");
+    if expires.is_some_and(|expires| expires <= Timestamp::now()) {
+        let remedy = "give it a later moment, or take the key out";
+        section.doubt("expires_at", Wrong::new("past, so that the key lets nobody in", remedy));
+    }
     let priority = section.word("priority", &PRIORITIES).unwrap_or_default();
-    let hash = section.need::<String>(
-        "hash",
-        "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner",
-    );
-    let key = hash.map(|hash| hash.parse::<KeyHash>());
-    if let Some(Err(error)) = &key {
-        section
-            .wrong("hash", Wrong::new(error.to_string(), "`stint keys new` makes a key and prints its hash"));
+    let remedy = "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner";
+    let hashes = section.need::<Hashes>("hash", remedy);
+    let Hashes(key, second) = hashes?;
+    Some(Tenant { account: account?, key: Some(key), second, access, expires, priority })
+}
+
+/// The hash of a key, or of two while one is replaced by the other.
+struct Hashes(KeyHash, Option<KeyHash>);
+
+impl FromValue for Hashes {
+    fn from_value(value: &DeValue<'_>) -> Result<Hashes, Wrong> {
+        if !matches!(value, DeValue::Array(_)) {
+            return String::from_value(value).and_then(|text| hash(&text)).map(|hash| Hashes(hash, None));
+        }
+        let texts = Vec::<String>::from_value(value)?;
+        let hashes = texts.iter().map(|text| hash(text)).collect::<Result<Vec<_>, _>>()?;
+        match hashes[..] {
+            [one] => Ok(Hashes(one, None)),
+            [one, other] if one != other => Ok(Hashes(one, Some(other))),
+            [_, _] => Err(Wrong::new("one hash twice", "keep it once")),
+            _ => {
+                let remedy = "write one, or two while one key is replaced by another";
+                Err(Wrong::new(format!("{} hashes", hashes.len()), remedy))
+            }
+        }
     }
-    if key == Some(Ok(hash_key(""))) {
-        let remedy = "`stint keys new` makes a key and prints its hash";
-        section.wrong("hash", Wrong::new("the hash of nothing, not of a key", remedy));
+}
+
+fn hash(text: &str) -> Result<KeyHash, Wrong> {
+    let remedy = "`stint keys new` makes a key and prints its hash";
+    match text.parse::<KeyHash>() {
+        Ok(hash) if hash == hash_key("") => Err(Wrong::new("the hash of nothing, not of a key", remedy)),
+        Ok(hash) => Ok(hash),
+        Err(error) => Err(Wrong::new(error.to_string(), remedy)),
     }
-    Some(Tenant { account: account?, key: Some(key?.ok()?), access, expires, priority })
 }
 
 /// Names that the catalog has, each once.

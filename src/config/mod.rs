@@ -12,6 +12,7 @@ mod backend;
 mod coherence;
 mod deployment;
 mod dialect;
+mod doubts;
 mod efforts;
 mod embedded;
 mod engine;
@@ -80,6 +81,8 @@ pub struct Settings {
     pub storage: crate::storage::Settings,
     /// The local engine.
     pub engine: crate::engine::Settings,
+    /// True where a local model that cannot be loaded does not keep the others from being served.
+    pub skips_unusable: bool,
     /// Models and routes.
     pub catalog: Catalog,
     /// Where what was found out about models is written down, where there is a place for it.
@@ -205,7 +208,7 @@ fn finished<T>(document: Document<'_>, source: String, read: Option<T>) -> Resul
 /// Settings as far as the document is right; what is wrong is noted in it.
 fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
     let http = server::http(root);
-    let (engine, with_embedded) = engine::engine(root);
+    let (engine, with_embedded, skips_unusable) = engine::engine(root);
     let mut declared = Vec::new();
     if with_embedded {
         declared.push(embedded::embedded());
@@ -216,8 +219,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         root.wrong("engine", Wrong::new("no model to serve", remedy));
     }
     let models = model::catalog(root.document(), declared.iter().flat_map(|(_, models)| models));
-    coherence::warn_of_unpriced(root, &models);
-    coherence::warn_of_untold(root, declared.iter().flat_map(|(_, models)| models));
+    doubts::of_models(root.document(), declared.iter().flat_map(|(_, models)| models));
     let (storage, ledger) = storage::storage(root);
     let routes = route::routes(root, &models);
     let catalog = Catalog { models, routes };
@@ -240,6 +242,7 @@ fn read(root: &Section<'_>, known: &Known<'_>) -> Settings {
         ledger,
         storage,
         engine,
+        skips_unusable,
         catalog,
         learned: None,
         resilience: resilience::resilience(root),

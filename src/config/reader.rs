@@ -110,6 +110,12 @@ impl<'d> Document<'d> {
         1 + ends.partition_point(|end| *end < span.start)
     }
 
+    /// Notes what is hardly meant.
+    pub(super) fn doubt(&self, line: Option<usize>, key: &str, wrong: Wrong) {
+        let Wrong { what, remedy } = wrong;
+        self.warnings.borrow_mut().push(Mistake { line, key: key.to_owned(), what, remedy });
+    }
+
     /// Notes a mistake.
     pub(super) fn add(&self, line: Option<usize>, key: String, wrong: Wrong) {
         self.mistakes.borrow_mut().push(Mistake { line, key, what: wrong.what, remedy: wrong.remedy });

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::http::Origins;
 use crate::units::Chance;
 use crate::{gateway, http, plan};
 
@@ -17,6 +18,8 @@ pub struct Log {
     pub filter: String,
     /// How a line looks.
     pub format: LogFormat,
+    /// Whether every request has its line.
+    pub requests: bool,
 }
 
 /// How a line of the log looks.
@@ -52,6 +55,7 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
         drain: seconds(&server, "drain", 30),
         heartbeat: seconds(&server, "heartbeat", 15),
         mirror_reasoning: server.or("mirror_reasoning", false),
+        cors: cors(&server),
         efforts: efforts::table(&root.section("thinking").section("efforts")),
     };
     if settings.metrics_listen == Some(settings.listen) && settings.listen.port() != 0 {
@@ -59,6 +63,30 @@ pub(super) fn http(root: &Section<'_>) -> http::Settings {
         server.wrong("metrics_listen", Wrong::new("the same address as listen", remedy));
     }
     settings
+}
+
+/// `[server.cors]`: nobody, where it is absent or lists nobody.
+fn cors(server: &Section<'_>) -> Option<Origins> {
+    if !server.has("cors") {
+        return None;
+    }
+    let cors = server.section("cors");
+    let listed = cors.or("origins", Vec::<String>::new());
+    let is_any = listed.iter().any(|origin| origin == "*");
+    if let Some(wrong) = listed.iter().find(|origin| !(is_any || is_origin(origin))) {
+        let remedy = "write each as a browser does, scheme, host and port alone, like \"https://app.example\" or \
+                      \"http://localhost:3000\"; or \"*\" for every page";
+        cors.wrong("origins", Wrong::new(format!("{wrong:?}, which is no origin"), remedy));
+    }
+    match is_any {
+        true => Some(Origins::Any),
+        false => (!listed.is_empty()).then_some(Origins::Listed(listed)),
+    }
+}
+
+/// As a browser would write it: another form would never match.
+fn is_origin(text: &str) -> bool {
+    reqwest::Url::parse(text).is_ok_and(|url| url.origin().ascii_serialization() == text)
 }
 
 /// Room for one body at least.
@@ -104,6 +132,7 @@ pub(super) fn log(root: &Section<'_>) -> Log {
         format: log
             .word("format", &[("text", LogFormat::Text), ("json", LogFormat::Json)])
             .unwrap_or(LogFormat::Text),
+        requests: log.or("requests", true),
     }
 }
 

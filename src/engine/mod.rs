@@ -43,5 +43,14 @@ pub use handle::{Engine, Event, Job, Load, Settings, Tokens, WeakEngine};
 pub use ops::Sampling;
 pub use phases::{Done, Phases, Role, SolutionEnd, Step, Thinking, ThinkingEnd};
 
+/// Whether the engine could run a file's model, as far as the file tells.
+///
+/// # Errors
+/// Why it could not.
+pub fn examine(gguf: &Gguf) -> Result<(), EngineError> {
+    shape::Shape::read(gguf)?;
+    Ok(gguf.examine()?)
+}
+
 #[cfg(test)]
 mod tests;

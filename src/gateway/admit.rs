@@ -11,11 +11,11 @@ use crate::units::RequestId;
 
 use super::launch::{Arrival, Departure};
 use super::refused::{limit, limit_label};
-use super::{Denial, Flight, Gateway, Refusal, episodes};
+use super::{Denial, Flight, Gateway, Refusal, RequestObserver, episodes};
 
 impl Gateway {
     /// Decides about a request, sets its worst case aside, and lets it fly. The `ticket` of its idempotency
-    /// key is begun before anything is sent, and let go where it is refused.
+    /// key is begun before anything is sent, and let go where it is refused. The `observer` is told how it ends.
     ///
     /// # Errors
     /// When no offer serves it or its account does not allow one; nothing is reserved then.
@@ -24,11 +24,12 @@ impl Gateway {
         tenant: &Tenant,
         request: Request,
         ticket: Option<Ticket>,
+        observer: Option<Arc<dyn RequestObserver>>,
     ) -> Result<Flight, Denial> {
         let arrived = Instant::now();
         let route = self.route_label(&request.model);
         let named = request.budget.episode.clone();
-        let mut admitted = self.decide(tenant, request, ticket, arrived).await;
+        let mut admitted = self.decide(tenant, request, (ticket, observer), arrived).await;
         if let Err(Denial { refusal, episode }) = &mut admitted {
             *episode = episode.take().or(named);
             if let Some(limit) = limit(refusal) {
@@ -45,7 +46,7 @@ impl Gateway {
         &self,
         tenant: &Tenant,
         request: Request,
-        ticket: Option<Ticket>,
+        (ticket, observer): (Option<Ticket>, Option<Arc<dyn RequestObserver>>),
         arrived: Instant,
     ) -> Result<Flight, Denial> {
         if self.parts.tasks.is_stopping() {
@@ -58,7 +59,8 @@ impl Gateway {
             true => self.step(tenant, id, Arc::new(request), deadline).await?,
             false => self.alone(tenant, id, request).await?,
         };
-        Ok(self.launch(tenant, Arrival { id, ticket, arrived, deadline, place }, departure))
+        let arrival = Arrival { id, ticket, observer, arrived, deadline, place };
+        Ok(self.launch(tenant, arrival, departure))
     }
 
     /// The departure of a request that is no step of a run.

@@ -46,7 +46,7 @@ impl Gateway {
         let user = request.extra.get("user").and_then(serde_json::Value::as_str).unwrap_or_default();
         let share = Beginning::of(request).share(&format!("{} {user}", tenant.account.as_str()));
         rollout::rules(catalog, &tenant.access, &request.model, share)
-            .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))
+            .ok_or_else(|| self.unknown(tenant, &request.model))
     }
 
     /// The same for a request as it is to be sent, by rules that are known.

@@ -1,25 +1,56 @@
 //! How many tokens a conversation would be read as.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::backend::fleet::Fleet;
 use crate::chat::Request;
+use crate::prompt;
 use crate::tenant::Tenant;
 use crate::units::Tokens;
 
 use super::{Gateway, Refusal, needs, scope};
 
+/// How long an upstream may take to count: whoever asks this asks it before every turn.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A prompt's tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptCount {
+    /// How many.
+    pub tokens: Tokens,
+    /// True where nobody could count them: they are guessed by the length of the text.
+    pub is_estimated: bool,
+}
+
 impl Gateway {
-    /// The tokens of a request's prompt, an upper bound where a model's tokenizer is not known: the most of all models
-    /// that may serve it.
+    /// The tokens of a request's prompt, as its model's tokenizer or its upstream counts them; a guess where neither can in
+    /// time. Of several models that may serve it, those that are counted here decide, by the most; no upstream is asked then.
     ///
     /// # Errors
     /// Where the key may name no such model.
-    pub fn count(&self, tenant: &Tenant, request: &Request) -> Result<Tokens, Refusal> {
+    pub async fn count(&self, tenant: &Tenant, request: Request) -> Result<PromptCount, Refusal> {
         let _place = self.place()?;
         let catalog = &self.parts.catalog;
         let route = scope::route(catalog, &tenant.access, &request.model)
-            .ok_or_else(|| Refusal::UnknownModel(request.model.clone()))?;
-        let needs = needs::of(request);
+            .ok_or_else(|| self.unknown(tenant, &request.model))?;
+        let needs = needs::of(&request);
         let able = catalog.candidates(&route).filter(|model| model.services.contains(&needs.service));
-        let fleets = able.filter_map(|model| self.parts.fleets.get(&model.name));
-        Ok(fleets.map(|fleet| fleet.prompt_tokens(request)).max().unwrap_or(Tokens::ZERO))
+        let fleets: Vec<&Arc<Fleet>> = able.filter_map(|model| self.parts.fleets.get(&model.name)).collect();
+        let request = Arc::new(request);
+        let counted = match fleets[..] {
+            [one] => timeout(PATIENCE, one.count_prompt(&request)).await.ok().flatten(),
+            _ => counted_here(&fleets, &request),
+        };
+        let guess = || PromptCount { tokens: prompt::guess::prompt_tokens(&request), is_estimated: true };
+        Ok(counted.map_or_else(guess, |tokens| PromptCount { tokens, is_estimated: false }))
     }
+}
+
+/// The most of those whose tokenizers are here.
+fn counted_here(fleets: &[&Arc<Fleet>], request: &Request) -> Option<Tokens> {
+    let exact = fleets.iter().filter(|fleet| fleet.counts_exactly());
+    exact.map(|fleet| fleet.prompt_tokens(request)).max()
 }

@@ -161,8 +161,7 @@ impl Gateway {
     /// choice among several.
     fn embedder(&self, tenant: &Tenant, name: &str) -> Result<Arc<Model>, Refusal> {
         let catalog = &self.parts.catalog;
-        let route = scope::route(catalog, &tenant.access, name)
-            .ok_or_else(|| Refusal::UnknownModel(name.to_owned()))?;
+        let route = scope::route(catalog, &tenant.access, name).ok_or_else(|| self.unknown(tenant, name))?;
         let all: Vec<&Arc<Model>> = catalog.candidates(&route).collect();
         let mut able = all.iter().filter(|model| model.services.contains(&Service::Embeddings));
         let refusal = plan::Refusal::NotCapable { what: Service::Embeddings.word() };

@@ -28,7 +28,7 @@ use super::rollout::Observed;
 use super::together::all;
 use super::verifiers::Verifiers;
 use super::withdrawals::Withdrawals;
-use super::{Refusal, Report};
+use super::{Refusal, Report, RequestObserver};
 
 /// An admitted request with all that was decided about it.
 pub(super) struct Flying {
@@ -44,6 +44,7 @@ pub(super) struct Flying {
     pub(super) account: AccountId,
     pub(super) id: RequestId,
     pub(super) ticket: Option<Ticket>,
+    pub(super) observer: Option<Arc<dyn RequestObserver>>,
     pub(super) request: Arc<Request>,
     pub(super) beginning: Beginning,
     pub(super) party: Party,
@@ -82,7 +83,8 @@ impl Flying {
                 Ok(seat) => {
                     let (ticket, deadline) = (self.ticket.as_ref(), self.deadline);
                     if let Err(refusal) = books.depart(&self.parts, ticket, deadline).await {
-                        tracing::error!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
+                        // The ledger has said that its database is gone, once.
+                        tracing::debug!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
                         return self.stay(books, Some(refusal), &reports).await;
                     }
                     let (landing, seat) =
@@ -142,6 +144,7 @@ impl Flying {
 
     /// One for each choice.
     pub(super) fn jobs(&self, seat: &Seat, offer: &Offer, request: &Arc<Request>) -> Vec<Job> {
+        self.goes_to(seat, offer);
         let backend = seat.backend();
         let seed = request.sampling.seed.unwrap_or_else(|| self.id.seed());
         let job = |index| Job {
@@ -153,6 +156,11 @@ impl Flying {
             cut_before: self.cut_before(offer),
         };
         (0..request.choices).map(job).collect()
+    }
+
+    /// Tells who wants to know where it goes.
+    pub(super) fn goes_to(&self, seat: &Seat, offer: &Offer) {
+        self.observer.iter().for_each(|observer| observer.dispatched(&offer.model, seat.target()));
     }
 
     /// Notes in the ledger, now and then, what a long run has taken so far.

@@ -13,7 +13,7 @@ use crate::ledger::{About, IfAbandoned, Ledger, LedgerError, Line, Usage, UsageQ
 use crate::metrics::{Metrics, OTHER};
 use crate::tasks::Tasks;
 use crate::tenant::Tenant;
-use crate::units::{AccountId, RequestId, Timestamp};
+use crate::units::{AccountId, RequestId, Timestamp, nearest};
 
 use super::demotions::Demotions;
 use super::episodes::Agents;
@@ -35,6 +35,20 @@ pub struct Gateway {
     pub(super) verifiers: Arc<Verifiers>,
     pub(super) pacing: Arc<Pacing>,
     places: Arc<Semaphore>,
+}
+
+/// Whether new requests can be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// They can.
+    Ready,
+    /// It is shutting down.
+    Stopping,
+    /// The ledger cannot record them.
+    Unrecorded {
+        /// Since when the database is gone, where that is why.
+        gone_since: Option<Timestamp>,
+    },
 }
 
 /// What a gateway is made of.
@@ -96,6 +110,14 @@ impl Gateway {
         &self.parts.catalog
     }
 
+    /// Nothing has that name that this caller may name.
+    pub fn unknown(&self, tenant: &Tenant, name: &str) -> Refusal {
+        let known = self.catalog_of(tenant);
+        let names = known.models.keys().chain(known.routes.keys()).map(AsRef::as_ref);
+        let nearest = nearest(name, names).map(Into::into);
+        Refusal::UnknownModel { name: name.to_owned(), nearest }
+    }
+
     /// What is learned, and what is remembered of requests.
     pub fn learning(&self) -> &Learning {
         &self.parts.learning
@@ -134,9 +156,19 @@ impl Gateway {
         self.parts.ledger.usage(query).await
     }
 
-    /// True where new requests can be served: the ledger can record them.
-    pub fn is_ready(&self) -> bool {
-        !self.parts.tasks.is_stopping() && !self.parts.ledger.stats().stalled
+    /// Why a model cannot be asked until another configuration, where that is so.
+    pub fn unavailable(&self, model: &str) -> Option<&str> {
+        self.parts.fleets.get(model)?.unavailable()
+    }
+
+    /// Whether new requests can be served, and why not.
+    pub fn readiness(&self) -> Readiness {
+        let stats = self.parts.ledger.stats();
+        match (self.parts.tasks.is_stopping(), stats.stalled) {
+            (true, _) => Readiness::Stopping,
+            (false, true) => Readiness::Unrecorded { gone_since: stats.gone_since },
+            (false, false) => Readiness::Ready,
+        }
     }
 
     /// Refuses more choices than may be asked for.

@@ -100,6 +100,7 @@ impl Flying {
                 drop((second, other));
                 self.let_go(offer, &made, books);
                 attempts.stays_on(&seat);
+                self.goes_to(&seat, attempts.offer);
                 self.count_hedge(offer, LOST);
                 (self.show(first, news, offer, books, reports).await, seat)
             }

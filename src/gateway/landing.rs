@@ -192,6 +192,7 @@ impl Flying {
             observed.landed(&self.parts.metrics, self.id, &self.route, &ran);
         }
         let story = self.story(close);
+        self.observer.iter().for_each(|observer| observer.settled(&story.outcome));
         self.parts.learning.landed(&story, self.grounds.asked);
         self.parts.learning.signs(&story, learning::of_ending(&story, &self.request));
         story

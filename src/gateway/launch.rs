@@ -1,5 +1,7 @@
 //! From a departure to a flight: what its caller holds, and the task that flies it.
 
+use std::sync::Arc;
+
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
@@ -13,7 +15,7 @@ use crate::units::{Money, RequestId};
 use super::considered::Considered;
 use super::episodes::Stepping;
 use super::flying::Flying;
-use super::{Flight, Gateway, Report};
+use super::{Flight, Gateway, Report, RequestObserver};
 
 /// A request whose worst case is set aside.
 pub(super) struct Departure {
@@ -29,6 +31,8 @@ pub(super) struct Arrival {
     pub(super) id: RequestId,
     /// Of its idempotency key.
     pub(super) ticket: Option<Ticket>,
+    /// Who wants to know how it ends.
+    pub(super) observer: Option<Arc<dyn RequestObserver>>,
     pub(super) arrived: Instant,
     pub(super) deadline: Instant,
     /// Its place among those in flight.
@@ -70,7 +74,7 @@ impl Gateway {
     fn flying(
         &self,
         tenant: &Tenant,
-        Arrival { id, ticket, arrived, deadline, place }: Arrival,
+        Arrival { id, ticket, observer, arrived, deadline, place }: Arrival,
         Departure { considered, plan, reservation, stepping }: Departure,
     ) -> (Flying, Reservation, OwnedSemaphorePermit) {
         let flying = Flying {
@@ -90,6 +94,7 @@ impl Gateway {
             account: tenant.account.clone(),
             id,
             ticket,
+            observer,
             beginning: Beginning::of(&considered.request),
             party: Party::of(&tenant.account),
             priority: tenant.priority,

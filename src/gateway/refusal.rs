@@ -28,8 +28,13 @@ impl From<Refusal> for Denial {
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// No model or route has that name.
-    #[error("there is no model {0:?}; GET /v1/models lists them")]
-    UnknownModel(String),
+    #[error("there is no model {name:?}; {}GET /v1/models lists them", meant(nearest.as_deref()))]
+    UnknownModel {
+        /// What was asked for.
+        name: String,
+        /// What was probably meant, of all that the caller may name.
+        nearest: Option<Box<str>>,
+    },
     /// Several models make vectors under that name, and those of one do not compare with those of another.
     #[error(
         "{0} stands for several models that make embeddings, whose vectors do not compare: name one of them"
@@ -122,6 +127,11 @@ pub enum Refusal {
     /// The gateway is shutting down.
     #[error("the gateway is shutting down; try another one")]
     Stopping,
+}
+
+/// What was probably meant.
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("did you mean {nearest:?}? "))
 }
 
 /// A time in whole seconds, as `Retry-After` has it.

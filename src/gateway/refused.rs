@@ -23,7 +23,7 @@ pub(super) fn limit_label(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Plan(refusal) => refusal.code().to_owned(),
         Refusal::Beyond { .. } => "model_not_capable".to_owned(),
-        Refusal::UnknownModel(_) | Refusal::SeveralEmbedders(_) => "model".to_owned(),
+        Refusal::UnknownModel { .. } | Refusal::SeveralEmbedders(_) => "model".to_owned(),
         Refusal::TooManyChoices { .. } => "choices".to_owned(),
         Refusal::Overloaded { .. } | Refusal::Stopping => "flights".to_owned(),
         Refusal::Resting { .. } => "targets".to_owned(),

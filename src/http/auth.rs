@@ -8,6 +8,7 @@ use crate::tenant::{Keys, Tenant};
 
 use crate::units::{Priority, Timestamp};
 
+use super::access_log;
 use super::error::Problem;
 
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
@@ -19,13 +20,14 @@ pub(super) const HEADERS: [HeaderName; 2] = [header::AUTHORIZATION, API_KEY];
 /// The longest key that is looked at.
 const KEY_MAX: usize = 512;
 
-/// The tenant whose key the request carries, as a bearer token or as `x-api-key`. An unknown key and a missing
-/// one are answered alike.
+/// The tenant whose key the request carries, as a bearer token or as `x-api-key`.
 ///
 /// # Errors
 /// 401 where there is no such key, or two that differ.
 pub(super) fn tenant(keys: &Keys, headers: &HeaderMap) -> Result<Arc<Tenant>, Problem> {
-    let tenant = keys.find(presented(headers)?, Timestamp::now()).ok_or_else(refused)?;
+    let key = presented(headers)?;
+    let tenant = keys.find(key, Timestamp::now()).ok_or_else(|| unknown(key))?;
+    access_log::note(|record| record.key(&tenant.account));
     let priority = tenant.priority.lowered(priority(headers));
     Ok(if priority == tenant.priority { tenant } else { Arc::new(Tenant { priority, ..(*tenant).clone() }) })
 }
@@ -42,11 +44,24 @@ fn priority(headers: &HeaderMap) -> Priority {
     }
 }
 
-/// Says the same whether there is no key or a bad one.
+/// No key, or one that lets nobody in: which of them is told apart, for whoever forgot it learns nothing by that.
+pub(super) fn unknown(key: Option<&str>) -> Problem {
+    if key.is_some_and(|key| !key.is_empty()) {
+        return refused();
+    }
+    // OpenAI's own beginning.
+    Problem::unauthorized(
+        "missing_api_key",
+        "You didn't provide an API key: send it as `Authorization: Bearer …`, or as `x-api-key`",
+    )
+}
+
+/// Says the same of keys that never were, have expired or were revoked.
 pub(super) fn refused() -> Problem {
     // LiteLLM tells a bad key from a bad request by OpenAI's first four words alone.
     Problem::unauthorized(
-        "Incorrect API key provided, or none: send a valid one as `Authorization: Bearer …`",
+        "invalid_api_key",
+        "Incorrect API key provided: it is unknown, expired or revoked; send a valid one as `Authorization: Bearer …`",
     )
 }
 

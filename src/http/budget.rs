@@ -9,14 +9,16 @@ use std::collections::BTreeMap;
 use axum::http::{HeaderMap, HeaderName};
 use serde_json::Value;
 
-use crate::chat::{Budget, Depth, EpisodeLimits, Members};
+use crate::chat::{Budget, Depth, EpisodeLimits, Members, Tool};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
 use crate::http::strict;
 use crate::units::{Count, Effort, EpisodeId, Preference, Tokens};
 
 pub(super) use foreign::{TOTALS, limit};
-pub(super) use run::{named, of_metadata};
+pub(super) use members::cost;
+use run::NamedTools;
+pub(super) use run::{named, of_metadata, tool_calls};
 
 /// What says something of budgets behind a model's name.
 const SUFFIX: &str = "the suffix of model";
@@ -111,6 +113,8 @@ pub(super) fn of_run(
 pub(super) struct Dialects<'a> {
     efforts: &'a Efforts,
     budget: Budget,
+    /// The tools that are limited by name.
+    tools: Vec<NamedTools>,
     /// False where the caller wants no thoughts shown.
     pub(super) thoughts: bool,
     /// True where it wants them back all the same, unread, as what their provider signed.
@@ -156,11 +160,21 @@ impl<'a> Dialects<'a> {
     }
 
     fn of(efforts: &'a Efforts, members: Members) -> Dialects<'a> {
-        Dialects { efforts, budget: Budget { members, ..Budget::default() }, thoughts: true, sealed: false }
+        let (budget, tools) = (Budget { members, ..Budget::default() }, Vec::new());
+        Dialects { efforts, budget, tools, thoughts: true, sealed: false }
     }
 
     pub(super) fn finish(self) -> Budget {
         self.budget
+    }
+
+    /// The same, for a request with these tools.
+    ///
+    /// # Errors
+    /// 400 where calls of another tool are limited.
+    pub(super) fn finish_for(self, tools: &[Tool]) -> Result<Budget, Problem> {
+        self.tools.iter().try_for_each(|named| named.check(tools))?;
+        Ok(self.budget)
     }
 
     /// The members of a chat completion's body.
@@ -256,6 +270,7 @@ impl<'a> Dialects<'a> {
     fn run(&mut self, said: run::Said) {
         self.budget.episode = self.budget.episode.take().or(said.episode);
         self.budget.run.lower(&said.limits);
+        self.tools.extend(said.named);
     }
 
     /// The run's name where only the request's metadata have it.
@@ -369,7 +384,7 @@ impl<'a> Dialects<'a> {
         if least(&mut budget.solution, members::solution(&mut fields)?) {
             budget.members.solution = called.solution;
         }
-        if least(&mut budget.cost, members::cost(&mut fields)?) {
+        if least(&mut budget.cost, cost(&mut fields)?) {
             budget.members.cost = called.cost;
         }
         if least(&mut budget.deadline, members::deadline(&mut fields)?) {

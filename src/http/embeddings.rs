@@ -16,7 +16,7 @@ use super::fields::Fields;
 use super::repeat::{Asked, Turn};
 use super::router::Service;
 use super::surface::{self, Opened, open};
-use super::{budget, episodes, headers, repeat, strict};
+use super::{access_log, budget, episodes, headers, repeat, strict};
 
 /// The most texts of one request, as OpenAI has it.
 const INPUTS_MAX: usize = 2048;
@@ -36,7 +36,11 @@ pub(super) async fn embeddings(
         Turn::Run(ticket) => ticket,
         Turn::Said(response) => return Ok(surface::with_limits(&service, &tenant, response)),
     };
+    access_log::note(|record| record.asked(&ask.model));
     let made = service.gateway.embed(&tenant, ask, ticket.clone()).await;
+    if let Ok(made) = &made {
+        access_log::note(|record| record.served(&made.model, made.prompt, made.cost));
+    }
     let mut response = made.map(|vectors| written(&vectors)).map_err(Problem::from).into_response();
     if let Some(ticket) = ticket {
         response = repeat::keep(&ticket, response).await;

@@ -24,12 +24,14 @@ pub(super) async fn episode(
 ) -> Result<Response, Problem> {
     let tenant = auth::tenant(&service.keys, &headers)?;
     let id: EpisodeId = id.parse().map_err(|_| Problem::unknown_episode())?;
-    let shown = service.gateway.episode(&tenant, &id).await.map_err(|error| Problem::no_episode(&error))?;
+    let shown =
+        service.gateway.episode(&tenant.account, &id).await.map_err(|error| Problem::no_episode(&error))?;
     let page = page(&shown.ok_or_else(Problem::unknown_episode)?);
     Ok(([(header::CONTENT_TYPE, "application/json")], page.to_string()).into_response())
 }
 
-fn page(Shown { episode, told }: &Shown) -> Value {
+/// What is told of a run.
+pub(super) fn page(Shown { episode, told }: &Shown) -> Value {
     let mut page = run(told);
     page.insert("object".into(), "episode".into());
     page.insert("limits".into(), limits(&episode.limits));
@@ -42,7 +44,8 @@ fn page(Shown { episode, told }: &Shown) -> Value {
     page.into()
 }
 
-fn limits(limits: &EpisodeLimits) -> Value {
+/// What a run may take.
+pub(super) fn limits(limits: &EpisodeLimits) -> Value {
     let mut told = Map::new();
     if let Some(cost) = limits.cost {
         told.insert("cost_usd".into(), cost.to_string().into());

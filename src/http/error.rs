@@ -4,7 +4,7 @@ mod refused;
 
 use std::time::Duration;
 
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use crate::gateway::FeedbackError;
 use crate::history::StoriesError;
 use crate::units::{Amount, EpisodeId, Limit, RequestId, Timestamp};
 
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+use super::headers::SHOULD_RETRY;
 
 /// An error as a caller sees it.
 #[derive(Debug, Clone)]
@@ -67,8 +67,8 @@ impl Problem {
     }
 
     /// 401.
-    pub(super) fn unauthorized(message: &str) -> Problem {
-        Problem::new(StatusCode::UNAUTHORIZED, "invalid_request_error", message).code("invalid_api_key")
+    pub(super) fn unauthorized(code: &'static str, message: &str) -> Problem {
+        Problem::new(StatusCode::UNAUTHORIZED, "invalid_request_error", message).code(code)
     }
 
     /// 403.
@@ -113,7 +113,7 @@ impl Problem {
     }
 
     /// 409: what is there stands against it.
-    fn standing(message: String, code: &'static str) -> Problem {
+    pub(super) fn standing(message: String, code: &'static str) -> Problem {
         Problem::new(StatusCode::CONFLICT, "invalid_request_error", message).code(code)
     }
 
@@ -297,6 +297,9 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        if let Some(code) = self.0.code {
+            super::access_log::note(|record| record.refused(code));
+        }
         let body = self.to_json().to_string();
         let mut response =
             (self.0.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();

@@ -39,6 +39,11 @@ impl Fields {
         Fields { path: prefix.to_owned(), headers: true, members }
     }
 
+    /// True where each member is a header.
+    pub(super) fn are_headers(&self) -> bool {
+        self.headers
+    }
+
     /// The full name of a member, as errors give it.
     pub(super) fn name(&self, key: &str) -> String {
         if self.headers {

@@ -11,9 +11,30 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const NAME: HeaderName = HeaderName::from_static("x-ratelimit-name");
+/// Tells the official SDKs not to try again.
+pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+/// Of an answer that went out before.
+pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// Where Anthropic's SDK looks for the id of a request.
+pub(super) const ANTHROPIC_ID: HeaderName = HeaderName::from_static("request-id");
 /// What it cost.
 pub(super) const COST: HeaderName = HeaderName::from_static("x-cost-usd");
 const RESERVED: HeaderName = HeaderName::from_static("x-reserved-usd");
+
+/// Every header of an answer that only we, or our dialects, have.
+pub(super) const OWN: [HeaderName; 11] = [
+    REQUEST_ID,
+    ANTHROPIC_ID,
+    EPISODE_ID,
+    LIMIT,
+    REMAINING,
+    RESET,
+    NAME,
+    COST,
+    RESERVED,
+    SHOULD_RETRY,
+    REPLAYED,
+];
 
 fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {

@@ -10,9 +10,10 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
-use crate::gateway::{Flight, Receipt};
+use crate::gateway::{Flight, PromptCount, Receipt};
 use crate::units::{RequestId, Timestamp};
 
+use super::access_log;
 use super::anthropic::{self, Chunks, Look, message, read, read_count};
 use super::error::Problem;
 use super::events;
@@ -39,9 +40,13 @@ pub(super) async fn count_tokens(
 ) -> Result<Response, Problem> {
     let Opened { tenant, body, .. } = open(&service, request).await?;
     let request = read_count(&body, &service.settings.efforts)?;
-    let tokens = service.gateway.count(&tenant, &request)?;
-    let counted = json!({ "input_tokens": tokens }).to_string();
-    Ok(([(header::CONTENT_TYPE, "application/json")], counted).into_response())
+    access_log::note(|record| record.asked(&request.model));
+    let PromptCount { tokens, is_estimated } = service.gateway.count(&tenant, request).await?;
+    let mut counted = json!({ "input_tokens": tokens });
+    if is_estimated {
+        counted["estimated"] = true.into();
+    }
+    Ok(([(header::CONTENT_TYPE, "application/json")], counted.to_string()).into_response())
 }
 
 /// Anthropic's messages.

@@ -2,6 +2,7 @@
 //!
 //! Handlers read, ask `gateway`, and write; they decide nothing about budgets.
 
+mod access_log;
 pub mod admin;
 mod anthropic;
 mod auth;
@@ -10,6 +11,7 @@ mod body;
 mod budget;
 mod chat;
 mod connection;
+mod cors;
 mod digits;
 mod door;
 mod embeddings;
@@ -20,6 +22,7 @@ mod feedback;
 mod fields;
 mod front;
 mod headers;
+mod images;
 mod marks;
 mod messages;
 mod openai;
@@ -37,9 +40,12 @@ mod signed;
 mod strict;
 mod surface;
 mod unknown;
+mod unserved;
 mod usage;
 
+pub use access_log::TARGET as ACCESS_LOG;
 pub use bodies::Room;
+pub use cors::Origins;
 pub use door::Door;
 pub use router::{Service, api, api_table, api_within, monitoring};
 pub use server::{Bound, Server, bind, reachable};

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Catalog, Model, Prices, Rates, Tariff};
-use crate::gateway::Standing;
+use crate::gateway::{Gateway, Readiness, Standing};
 use crate::ledger::Line;
 use crate::units::{Money, Unit};
 
@@ -29,7 +29,7 @@ pub(super) async fn models(
     let efforts = service.settings.efforts.iter().map(|(word, effort)| (word.clone(), effort.get().into()));
     Ok(page(&json!({
         "object": "list",
-        "data": listing(&service.gateway.catalog_of(&tenant)),
+        "data": listing(&service.gateway, &service.gateway.catalog_of(&tenant)),
         "efforts": efforts.collect::<Map<String, Value>>(),
     })))
 }
@@ -41,14 +41,21 @@ pub(super) async fn model(
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let tenant = auth::tenant(&service.keys, &headers)?;
-    let found =
-        listing(&service.gateway.catalog_of(&tenant)).into_iter().find(|model| model["id"] == name.as_str());
-    let missing = || Problem::not_found(format!("there is no model {name:?}")).code("model_not_found");
+    let found = listing(&service.gateway, &service.gateway.catalog_of(&tenant))
+        .into_iter()
+        .find(|model| model["id"] == name.as_str());
+    let missing = || Problem::from(service.gateway.unknown(&tenant, &name));
     found.map(|model| page(&model)).ok_or_else(missing)
 }
 
-fn listing(catalog: &Catalog) -> Vec<Value> {
-    let models = catalog.models.values().map(|model| real(model));
+fn listing(gateway: &Gateway, catalog: &Catalog) -> Vec<Value> {
+    let models = catalog.models.values().map(|model| {
+        let mut shown = real(model);
+        if let Some(reason) = gateway.unavailable(&model.name) {
+            shown["unavailable"] = reason.into();
+        }
+        shown
+    });
     let routes = catalog.routes.values().map(|route| {
         let named = route.models.iter().map(AsRef::as_ref);
         let members: Vec<&str> = match route.models.is_empty() {
@@ -154,11 +161,18 @@ pub(super) async fn healthz() -> &'static str {
 }
 
 /// `GET /readyz`: new requests can be served.
-pub(super) async fn readyz(State(service): State<Arc<Service>>) -> (StatusCode, &'static str) {
-    match service.gateway.is_ready() {
-        true => (StatusCode::OK, "ready\n"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready: shutting down, or the ledger cannot record\n"),
-    }
+pub(super) async fn readyz(State(service): State<Arc<Service>>) -> (StatusCode, String) {
+    let why = match service.gateway.readiness() {
+        Readiness::Ready => return (StatusCode::OK, "ready\n".to_owned()),
+        Readiness::Stopping => "shutting down".to_owned(),
+        Readiness::Unrecorded { gone_since: None } => {
+            "the ledger cannot record new requests right now".to_owned()
+        }
+        Readiness::Unrecorded { gone_since: Some(since) } => {
+            format!("the database is gone since {since}; new requests are refused until it is back")
+        }
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n"))
 }
 
 /// `GET /metrics` where strangers reach it.

@@ -14,6 +14,7 @@ use crate::plan::Refusal;
 
 use super::digits::shortened;
 use super::error::Problem;
+use super::images;
 use super::openai::read;
 use super::router::Service;
 use super::surface::{self, Opened, open};
@@ -30,7 +31,8 @@ pub(super) async fn plan(
     let Opened { tenant, headers, body } = open(&service, request).await?;
     let (request, _) = read(&body, &headers, &service.settings.efforts)?;
     let quoted = service.gateway.quote(&tenant, request).await;
-    let answer = quoted.map(|quoted| written(&quoted)).map_err(Problem::from).into_response();
+    let named = |refusal| Problem::from(images::named(refusal, &body));
+    let answer = quoted.map(|quoted| written(&quoted)).map_err(named).into_response();
     Ok(surface::with_limits(&service, &tenant, answer))
 }
 

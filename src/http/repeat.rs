@@ -12,12 +12,11 @@ use crate::tenant::Tenant;
 use crate::units::RequestId;
 
 use super::error::Problem;
+use super::headers::{REPLAYED, SHOULD_RETRY};
 use super::router::Service;
 use super::{headers, strict};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The longest key.
 const KEY_MAX: usize = 255;

@@ -27,7 +27,8 @@ pub(super) async fn story(
     Ok(([(header::CONTENT_TYPE, "application/json")], shortened(page(&story)).to_string()).into_response())
 }
 
-fn page(story: &Story) -> Value {
+/// What is told of a request.
+pub(super) fn page(story: &Story) -> Value {
     let Story { account, decision, outcome, verdicts } = story;
     json!({
         "object": "request",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, header};
+use axum::http::{HeaderMap, Request, Uri, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, delete, get, post};
@@ -22,8 +22,8 @@ use crate::units::RequestId;
 
 use super::error::Problem;
 use super::{
-    Room, Settings, anthropic, auth, bodies, chat, embeddings, episodes, feedback, front, headers, messages,
-    pages, plan, repeat, requests, responses, usage,
+    Room, Settings, access_log, anthropic, auth, bodies, chat, cors, embeddings, episodes, feedback, front,
+    headers, messages, pages, plan, repeat, requests, responses, unserved, usage,
 };
 use responses::conversations;
 
@@ -65,11 +65,17 @@ pub fn api_within(service: &Arc<Service>, room: Room) -> Router {
     let front = Router::new().route("/", any(front::page)).with_state(service.clone());
     let routes =
         of_rows(rows(), service.clone()).layer(from_fn_with_state(room, bodies::bounded)).merge(front);
-    finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
-        (Some(_), _) => routes,
-        (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
-        (None, false) => routes.merge(monitoring_routes(service, get(pages::metrics_with_key))),
-    })
+    let routes =
+        finish(match (service.settings.metrics_listen, service.settings.listen.ip().is_loopback()) {
+            (Some(_), _) => routes,
+            (None, true) => routes.merge(monitoring_routes(service, get(pages::metrics))),
+            (None, false) => routes.merge(monitoring_routes(service, get(pages::metrics_with_key))),
+        });
+    let routes = routes.layer(from_fn(access_log::record));
+    match &service.settings.cors {
+        Some(origins) => routes.layer(cors::layer(origins)),
+        None => routes,
+    }
 }
 
 /// Every method and path of the API, the monitoring pages among them.
@@ -149,7 +155,9 @@ fn finish(routes: Router) -> Router {
 
 /// What paths and methods that are not there are answered.
 pub(super) fn endings(routes: Router) -> Router {
-    routes.fallback(async || Problem::no_path()).method_not_allowed_fallback(async || Problem::wrong_method())
+    routes
+        .fallback(async |uri: Uri| unserved::problem(&uri))
+        .method_not_allowed_fallback(async || Problem::wrong_method())
 }
 
 /// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that

@@ -7,6 +7,8 @@ use std::time::Duration;
 use crate::tenant::Token;
 use crate::units::Effort;
 
+use super::Origins;
+
 /// The listener of those who manage keys and accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdminSettings {
@@ -49,6 +51,8 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// Mirrors `reasoning_content` to `reasoning`.
     pub mirror_reasoning: bool,
+    /// Pages that may call the API from a browser; none where this is absent.
+    pub cors: Option<Origins>,
     /// What the words of `reasoning_effort` mean.
     pub efforts: BTreeMap<String, Effort>,
 }

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::chat::Request;
-use crate::gateway::{Flight, Receipt, Report};
+use crate::gateway::{Denial, Flight, Receipt, Report, RequestObserver};
 use crate::idempotency::Ticket;
 use crate::tenant::Tenant;
 use crate::units::{RequestId, Timestamp};
@@ -19,7 +19,7 @@ use super::events::{Chunks, LOST, stream};
 use super::repeat::{Asked, Kept, Turn};
 use super::router::Service;
 use super::said::Said;
-use super::{auth, body, headers, repeat};
+use super::{access_log, auth, body, headers, images, repeat};
 
 /// How an API writes answers.
 pub(super) trait Surface {
@@ -96,9 +96,14 @@ pub(super) async fn run(
     surface: &impl Surface,
 ) -> Response {
     let created = Timestamp::now();
-    let flight = match service.gateway.admit(tenant, call.request, ticket.clone()).await {
+    access_log::note(|record| record.asked(&call.request.model));
+    let observer = access_log::current().map(|record| record as Arc<dyn RequestObserver>);
+    let flight = match service.gateway.admit(tenant, call.request, ticket.clone(), observer).await {
         Ok(flight) => flight,
-        Err(denial) => return with_limits(service, tenant, Problem::from(denial).into_response()),
+        Err(denial) => {
+            let named = Denial { refusal: images::named(*denial.refusal, &call.body).into(), ..denial };
+            return with_limits(service, tenant, Problem::from(named).into_response());
+        }
     };
     let (id, episode) = (flight.id(), flight.episode().cloned());
     let answered = match call.stream {

@@ -174,7 +174,7 @@ impl Banker {
                     self.sharing.over.notify_one();
                     waiting.drain(..).for_each(|one| one.refuse(Refused::NoLease));
                 } else {
-                    tracing::warn!(%error, "no slices of the limits are to be had; trying again");
+                    self.sharing.outage.failed("no slices of the limits are to be had", &error);
                     sleep(AFTER_FAILURE).await;
                 }
                 let now = Instant::now();

@@ -238,7 +238,7 @@ impl Wish<'_> {
 
 /// Each limit of a run by itself, in the order in which they are checked.
 pub(super) fn mosts(id: &EpisodeId, limits: &EpisodeLimits) -> Vec<Most> {
-    let EpisodeLimits { cost, thinking, turns, tools } = limits;
+    let EpisodeLimits { cost, thinking, turns, tools, .. } = limits;
     let whole = [
         cost.map(Amount::Money),
         thinking.map(Amount::Thinking),

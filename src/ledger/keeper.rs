@@ -50,6 +50,7 @@ impl Keeper {
         let (asked, Tenure { epoch, lasts, .. }) = (Instant::now(), self.sharing.tenure());
         match within(lasts / 2, self.sharing.bank.renew(epoch)).await {
             Ok(news) => {
+                self.sharing.outage.worked();
                 self.sharing.renewed(epoch, asked, news.now, news.replicas);
                 if let Some(inner) = self.ledger.upgrade() {
                     Ledger { inner }.hear(&news);
@@ -57,7 +58,7 @@ impl Keeper {
                 self.sharing.tick.notify_one();
             }
             Err(error) if error.is_lease_over() => return self.begin_anew(lasts).await,
-            Err(error) => tracing::warn!(%error, "the lease is not renewed; trying again"),
+            Err(error) => self.sharing.outage.failed("the lease is not renewed", &error),
         }
     }
 
@@ -67,8 +68,11 @@ impl Keeper {
         let (asked, lease) = loop {
             let asked = Instant::now();
             match within(lasts, self.sharing.bank.register()).await {
-                Ok(lease) => break (asked, lease),
-                Err(error) => tracing::warn!(%error, "no lease is to be had; trying again"),
+                Ok(lease) => {
+                    self.sharing.outage.worked();
+                    break (asked, lease);
+                }
+                Err(error) => self.sharing.outage.failed("no lease is to be had", &error),
             }
             tokio::select! {
                 biased;
@@ -100,7 +104,7 @@ pub(super) async fn mourn(sharing: Arc<Sharing>) {
         match buried {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "replicas have died; what they left open is posted"),
-            Err(error) => tracing::warn!(%error, "a dead replica is not buried; trying again"),
+            Err(error) => sharing.outage.failed("what a dead replica left open is not posted", &error),
         }
     }
 }

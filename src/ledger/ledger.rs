@@ -16,6 +16,7 @@ use super::keeper::{Keeper, mourn};
 use super::lease::Bank;
 use super::observer::Guarded;
 use super::opening::Openings;
+use super::outage::Outage;
 use super::queue::{Answer, OnFailure, Queue};
 use super::recover::recover;
 use super::sharing::{Extend, Sharing, What};
@@ -40,6 +41,7 @@ pub(super) struct Inner {
     pub(super) settings: Settings,
     /// Where replicas share the accounts.
     pub(super) sharing: Option<Arc<Sharing>>,
+    pub(super) outage: Arc<Outage>,
     pub(super) bells: Bells,
 }
 
@@ -105,12 +107,18 @@ impl Ledger {
     ) -> Ledger {
         let queue = Arc::new(Queue::new(settings, journal));
         let observer: Arc<dyn Observer> = Arc::new(Guarded(observer));
-        let writer =
-            Writer { queue: queue.clone(), observer: observer.clone(), settings, sharing: sharing.clone() };
+        let outage = sharing.as_ref().map_or_else(Arc::default, |sharing| sharing.outage.clone());
+        let writer = Writer {
+            queue: queue.clone(),
+            observer: observer.clone(),
+            settings,
+            sharing: sharing.clone(),
+            outage: outage.clone(),
+        };
         tasks.spawn(writer.run(tasks.clone()));
         let accounts = Mutex::new(accounts);
         let bells = Bells::new();
-        Ledger { inner: Arc::new(Inner { accounts, queue, observer, settings, sharing, bells }) }
+        Ledger { inner: Arc::new(Inner { accounts, queue, observer, settings, sharing, outage, bells }) }
     }
 
     /// Where entries are, for those who read them.
@@ -232,7 +240,8 @@ impl Ledger {
     pub fn stats(&self) -> LedgerStats {
         let stats = self.inner.queue.stats();
         let is_held = self.inner.sharing.as_ref().is_none_or(|sharing| sharing.is_held());
-        LedgerStats { stalled: stats.stalled || !is_held, ..stats }
+        let gone_since = self.inner.outage.since();
+        LedgerStats { stalled: stats.stalled || !is_held, gone_since, ..stats }
     }
 
     /// What this replica holds of limits on money beyond what is spent and reserved.

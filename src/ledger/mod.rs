@@ -30,6 +30,7 @@ mod memory;
 mod observer;
 mod open;
 mod opening;
+mod outage;
 mod part;
 mod purses;
 mod queue;

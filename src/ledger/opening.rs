@@ -115,7 +115,7 @@ impl Openings {
             // Another life begins with nothing, and asks anew.
             Ok(_) => {}
             Err(error) if error.is_lease_over() => sharing.over.notify_one(),
-            Err(error) => tracing::warn!(%error, "a new limit's purse is not opened; trying again"),
+            Err(error) => sharing.outage.failed("a new limit's purse is not opened", &error),
         }
     }
 }

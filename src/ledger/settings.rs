@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::units::Timestamp;
+
 /// The limits of the ledger's own machinery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -52,4 +54,6 @@ pub struct LedgerStats {
     pub last_commit: Duration,
     /// True where new dispatches are refused.
     pub stalled: bool,
+    /// Since when the database does not work.
+    pub gone_since: Option<Timestamp>,
 }

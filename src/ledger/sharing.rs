@@ -13,6 +13,7 @@ use crate::tenant::Terms;
 use crate::units::{EpisodeId, RequestId, Timestamp};
 
 use super::lease::{Bank, Epoch, Lease};
+use super::outage::Outage;
 use super::queue::Answer;
 use super::tenure::Tenure;
 use super::{About, AccountId, Change, Claim, LedgerError, Refused, Reservation};
@@ -31,6 +32,8 @@ pub(super) struct Sharing {
     pub(super) tick: Notify,
     /// Nothing will be written any more.
     pub(super) done: CancellationToken,
+    /// Whether the bank works.
+    pub(super) outage: Arc<Outage>,
 }
 
 #[derive(Debug)]
@@ -88,6 +91,7 @@ impl Sharing {
             over: Notify::new(),
             tick: Notify::new(),
             done: CancellationToken::new(),
+            outage: Arc::default(),
         }
     }
 

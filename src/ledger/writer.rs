@@ -4,10 +4,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use tokio::time::{Duration, Instant, sleep};
+use tokio::time::{Instant, sleep};
 
 use crate::tasks::Tasks;
 
+use super::outage::Outage;
 use super::queue::Queue;
 use super::sharing::Sharing;
 use super::{Entry, Journal, JournalError, Observer, Settings};
@@ -18,6 +19,7 @@ pub(super) struct Writer {
     pub(super) settings: Settings,
     /// Where replicas share the accounts.
     pub(super) sharing: Option<Arc<Sharing>>,
+    pub(super) outage: Arc<Outage>,
 }
 
 impl Writer {
@@ -29,13 +31,16 @@ impl Writer {
             let began = Instant::now();
             match append(&*batch.journal, &entries).await {
                 Ok(()) => {
+                    if !entries.is_empty() {
+                        self.outage.worked();
+                    }
                     let took = began.elapsed();
                     self.queue.committed(batch, entries.len(), took);
                     self.observer.committed(entries.len(), took);
                     wait = self.settings.retry_min;
                 }
                 Err(error) => {
-                    self.failed(&error, wait);
+                    self.failed(&error);
                     self.queue.failed(batch, &error);
                     sleep(wait).await;
                     wait = self.settings.retry_max.min(wait * 2);
@@ -47,10 +52,11 @@ impl Writer {
         }
     }
 
-    fn failed(&self, error: &JournalError, wait: Duration) {
-        let source = std::error::Error::source(error).map(ToString::to_string);
-        tracing::error!(%error, source, ?wait, "the ledger's journal failed; trying again");
+    fn failed(&self, error: &JournalError) {
         self.observer.failed(error);
+        if !error.is_lease_over() {
+            self.outage.failed("the ledger's journal failed", error);
+        }
         if let Some(sharing) = self.sharing.as_ref().filter(|_| error.is_lease_over()) {
             sharing.over.notify_one();
         }

@@ -1,5 +1,6 @@
 //! Why no offer can be made.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +22,8 @@ pub enum Refusal {
         model: Option<Arc<str>>,
         /// The word for what it cannot do.
         what: &'static str,
-        /// In which member it is asked for.
-        member: &'static str,
+        /// In which member, or part of one, it is asked for.
+        member: Cow<'static, str>,
     },
     /// No model's backend takes a member that nobody here knows.
     #[error("{member} is not known {}{}", nowhere(model.as_deref(), *by), takers(member, others, *by))]
@@ -212,7 +213,7 @@ impl Refusal {
     pub fn in_words_of(self, model: Option<&Arc<str>>, member: impl FnOnce(&str) -> &'static str) -> Refusal {
         match self {
             Refusal::NotCapable { what } => {
-                Refusal::MemberNotServed { model: model.cloned(), what, member: member(what) }
+                Refusal::MemberNotServed { model: model.cloned(), what, member: member(what).into() }
             }
             Refusal::MemberNotTaken { member, by, others, .. } => {
                 Refusal::MemberNotTaken { member, by, model: model.cloned(), others }
@@ -235,11 +236,11 @@ impl Refusal {
     /// The caller's member that it is about, where it is about one.
     pub fn member(&self) -> Option<&str> {
         match self {
+            Refusal::MemberNotServed { member, .. } => Some(member),
             Refusal::ContextExceeded { member, .. }
             | Refusal::BudgetTooSmall { member, .. }
             | Refusal::AlwaysThinks { member, .. }
-            | Refusal::RequestCost { member, .. }
-            | Refusal::MemberNotServed { member, .. } => Some(member),
+            | Refusal::RequestCost { member, .. } => Some(member),
             Refusal::DeadlineUnreachable { member, .. } => *member,
             Refusal::MemberNotTaken { member, .. } => Some(member),
             Refusal::NotCapable { .. }

@@ -1,6 +1,7 @@
 //! Between a conversation and what a model reads: chat templates, tokenizers, the tags of thinking.
 //!
-//! Nothing here knows backends or money. Where there is no tokenizer, [`bound`] says how much a prompt is at most.
+//! Nothing here knows backends or money. Where there is no tokenizer, [`bound`] says how much a prompt is at most, and [`guess`] about
+//! how much it is.
 
 pub mod bound;
 pub mod calls;
@@ -8,6 +9,7 @@ mod controls;
 mod detokenizer;
 mod error;
 mod format;
+pub mod guess;
 pub mod tags;
 mod template;
 mod tokenizer;

@@ -1,52 +1,4 @@
-//! Runs of agents, in statements that both databases take, and their limits as a row has them.
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-
-use crate::chat::{EpisodeLimits, ToolLimits};
-use crate::units::{Count, Money, Tokens};
-
-/// What a run may take, in JSON: plain numbers, money in nano-dollars. What is absent is not limited.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Row {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    turns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    calls: Option<u64>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    tools: BTreeMap<Arc<str>, u64>,
-}
-
-/// Limits as a row has them.
-pub(super) fn written(limits: &EpisodeLimits) -> Result<String, serde_json::Error> {
-    let each = limits.tools.each.iter().map(|(tool, most)| (tool.clone(), most.0));
-    serde_json::to_string(&Row {
-        cost: limits.cost.map(|most| most.0),
-        thinking: limits.thinking.map(|most| most.0),
-        turns: limits.turns.map(|most| most.0),
-        calls: limits.tools.all.map(|most| most.0),
-        tools: each.collect(),
-    })
-}
-
-/// The same, read.
-pub(super) fn limits(row: &str) -> Result<EpisodeLimits, serde_json::Error> {
-    let Row { cost, thinking, turns, calls, tools } = serde_json::from_str(row)?;
-    let each = tools.into_iter().map(|(tool, most)| (tool, Count(most))).collect();
-    Ok(EpisodeLimits {
-        cost: cost.map(Money),
-        thinking: thinking.map(Tokens),
-        turns: turns.map(Count),
-        tools: ToolLimits { all: calls.map(Count), each },
-    })
-}
+//! Runs of agents, in statements that both databases take.
 
 /// The functions that read and write runs, for one database.
 macro_rules! episode_statements {
@@ -54,7 +6,7 @@ macro_rules! episode_statements {
         use sqlx::Row;
 
         use crate::agent::{Ending, LastStep, Reading, RouteTurns};
-        use crate::storage::episodes::{limits, written};
+        use crate::storage::episode_row::{entry, limits, written};
         use crate::units::{Count, Tokens};
 
         const READ: &str = "\
@@ -64,6 +16,24 @@ macro_rules! episode_statements {
         const BEGIN: &str = "\
             INSERT INTO episodes (account, id, limits, context, ended, steps, used_at) \
             VALUES ($1, $2, '{}', 0, 'open', 0, $3) ON CONFLICT (account, id) DO NOTHING";
+
+        const LIST: &str = "\
+            SELECT account, id, limits, model, class, context, reading, ended, route_used, route_most, steps, used_at \
+            FROM episodes WHERE (account, id) > ($1, $2) ORDER BY account, id LIMIT $3";
+
+        const LIST_OF: &str = "\
+            SELECT account, id, limits, model, class, context, reading, ended, route_used, route_most, steps, used_at \
+            FROM episodes WHERE (account, id) > ($1, $2) AND account = $4 ORDER BY account, id LIMIT $3";
+
+        const RAISED: &str = "\
+            INSERT INTO episode_raises \
+                (account, episode, number, at, money, thinking, turns, tool_calls, tools, is_end) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+
+        // The entries of a run are kept as long as the run.
+        const PURGE_RAISES: &str = "\
+            DELETE FROM episode_raises WHERE NOT EXISTS \
+                (SELECT 1 FROM episodes e WHERE e.account = episode_raises.account AND e.id = episode_raises.episode)";
 
         const LIMIT: &str = "UPDATE episodes SET limits = $3 WHERE account = $1 AND id = $2";
 
@@ -144,13 +114,48 @@ macro_rules! episode_statements {
             run(of(BEGIN, account, id).bind(now.0), connection).await?;
             let found = read_episode(lock, (account, id), connection).await?;
             let mut episode = found.ok_or(sqlx::Error::RowNotFound)?;
-            let before = episode.limits.clone();
-            episode.limits.lower(lower);
-            if episode.limits != before {
-                let limits = written(&episode.limits).map_err(encode)?;
+            if episode.lower(lower) {
+                let limits = written(&episode.stated, &episode.raised).map_err(encode)?;
                 run(of(LIMIT, account, id).bind(limits), connection).await?;
             }
             Ok(episode)
+        }
+
+        /// Raises the limits of a run, where nobody else does meanwhile; `lock` reads it so.
+        async fn raise_limits(
+            lock: &'static str,
+            (account, id): (&AccountId, &EpisodeId),
+            more: &EpisodeRaise,
+            now: Timestamp,
+            connection: &mut $connection,
+        ) -> Result<Option<Episode>, sqlx::Error> {
+            let Some(mut episode) = read_episode(lock, (account, id), connection).await? else { return Ok(None) };
+            episode.raise(more);
+            let limits = written(&episode.stated, &episode.raised).map_err(encode)?;
+            run(of(LIMIT, account, id).bind(limits), connection).await?;
+            let entered = of(RAISED, account, id).bind(i64::from(episode.raised.raises)).bind(now.0);
+            let entered = entered.bind(number(more.cost.0)).bind(number(more.thinking.0));
+            let entered = entered.bind(number(more.turns.0)).bind(number(more.tools.all.0));
+            let entered = entered.bind(entry(more).map_err(encode)?).bind(i64::from(more.is_end));
+            run(entered, connection).await?;
+            Ok(Some(episode))
+        }
+
+        async fn read_list(
+            account: Option<&AccountId>,
+            after: Option<&(AccountId, EpisodeId)>,
+            most: u32,
+            connection: &mut $connection,
+        ) -> Result<Vec<(AccountId, Episode)>, sqlx::Error> {
+            let (last, name) = after.map_or(("", ""), |(account, id)| (account.as_str(), id.as_str()));
+            let query = sqlx::query(if account.is_some() { LIST_OF } else { LIST });
+            let mut query = query.bind(last.to_owned()).bind(name.to_owned()).bind(i64::from(most));
+            if let Some(account) = account {
+                query = query.bind(account.as_str().to_owned());
+            }
+            let rows = query.fetch_all(connection).await?;
+            let one = |row| Ok((AccountId::new(Row::try_get::<&str, _>(row, "account")?), episode(row)?));
+            rows.iter().map(one).collect()
         }
 
         /// The run as it is, where these limits would change nothing about it.
@@ -160,11 +165,7 @@ macro_rules! episode_statements {
             connection: &mut $connection,
         ) -> Result<Option<Episode>, sqlx::Error> {
             let found = read_episode(READ, (account, id), connection).await?;
-            Ok(found.filter(|episode| {
-                let mut limits = episode.limits.clone();
-                limits.lower(lower);
-                limits == episode.limits
-            }))
+            Ok(found.filter(|episode| !episode.clone().lower(lower)))
         }
 
         async fn read_twins(
@@ -216,16 +217,20 @@ macro_rules! episode_statements {
         ) -> Result<u64, sqlx::Error> {
             let purge = |query| sqlx::query(query).bind(before.0).bind(i64::from(most));
             let links = run(purge(PURGE_LINKS), connection).await?;
-            Ok(run(purge(PURGE), connection).await?.max(links))
+            let purged = run(purge(PURGE), connection).await?;
+            if purged > 0 {
+                run(sqlx::query(PURGE_RAISES), connection).await?;
+            }
+            Ok(purged.max(links))
         }
 
         fn episode(row: &$row) -> Result<Episode, sqlx::Error> {
+            let id = row.try_get::<&str, _>("id")?.parse().map_err(decode)?;
+            let (stated, raised) = limits(row.try_get("limits")?).map_err(decode)?;
             Ok(Episode {
-                id: row.try_get::<&str, _>("id")?.parse().map_err(decode)?,
-                limits: limits(row.try_get("limits")?).map_err(decode)?,
                 last: last_step(row)?,
                 steps: count(row, "steps")?,
-                used: Timestamp(row.try_get("used_at")?),
+                ..Episode::new(id, stated, Timestamp(row.try_get("used_at")?)).with_raise(raised)
             })
         }
 
@@ -281,7 +286,7 @@ macro_rules! episode_statements {
 }
 
 /// The trait for a store of one database, whose own are its connections (`reader`, `slow_reader`, `writer`) and what must be
-/// done in its own way (`begin`, `hand_out`, `commit_step`).
+/// done in its own way (`begin`, `hand_out`, `commit_step`, `commit_raise`).
 macro_rules! episode_store {
     ($store:ty) => {
         use futures_util::FutureExt;
@@ -299,6 +304,28 @@ macro_rules! episode_store {
             ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
                 let opened = self.begin((account, id), limits, now);
                 async move { opened.await.map_err(|source| self.failed(source)) }.boxed()
+            }
+
+            fn raise<'a>(
+                &'a self,
+                account: &'a AccountId,
+                id: &'a EpisodeId,
+                more: &'a EpisodeRaise,
+                now: Timestamp,
+            ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+                let raised = self.commit_raise((account, id), more, now);
+                async move { raised.await.map_err(|source| self.failed(source)) }.boxed()
+            }
+
+            fn list<'a>(
+                &'a self,
+                account: Option<&'a AccountId>,
+                after: Option<&'a (AccountId, EpisodeId)>,
+                most: u32,
+            ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
+                let read =
+                    async move { read_list(account, after, most, &mut *self.slow_reader().await?).await };
+                async move { read.await.map_err(|source| self.failed(source)) }.boxed()
             }
 
             fn read<'a>(

@@ -5,6 +5,7 @@ mod archive;
 mod books;
 mod calls;
 mod conversations;
+mod episode_row;
 mod episodes;
 mod error;
 mod file;

@@ -26,6 +26,8 @@ pub struct Listed {
     pub source: Source,
     /// The hash of its secret.
     pub hash: KeyHash,
+    /// The hash of another that is taken beside it, where two are declared.
+    pub second: Option<KeyHash>,
     /// What it may name and do.
     pub access: Access,
     /// Who goes first where requests wait.
@@ -138,7 +140,7 @@ impl Book {
         }
         let mut table = Table::default();
         for tenant in &self.declared().tenants {
-            table.insert(tenant.key, tenant.expires, Arc::new(tenant.clone()));
+            table.insert_both(Arc::new(tenant.clone()));
         }
         for record in self.live() {
             let (account, access) = (record.account.clone(), record.access.clone());
@@ -173,6 +175,7 @@ impl Book {
             id: KeyId::of_declared(&tenant.account),
             source: Source::Configuration,
             hash: tenant.key?,
+            second: tenant.second,
             access: tenant.access.clone(),
             priority: tenant.priority,
             created: None,
@@ -189,6 +192,7 @@ impl Book {
             id: record.id,
             source: Source::Store,
             hash: record.hash,
+            second: None,
             access: record.access.clone(),
             priority: record.priority,
             created: Some(record.created),

@@ -31,7 +31,8 @@ impl Index {
         for (place, tenant) in declared.tenants.iter().enumerate() {
             index.by_account.insert(tenant.account.clone(), place);
             index.by_id.insert(KeyId::of_declared(&tenant.account), place);
-            index.by_secret.extend(tenant.key.map(|hash| (hash, place)));
+            let secrets = [tenant.key, tenant.second].into_iter().flatten();
+            index.by_secret.extend(secrets.map(|hash| (hash, place)));
         }
         let terms = declared.terms.iter().enumerate();
         index.terms = terms.map(|(place, terms)| (terms.account.clone(), place)).collect();

@@ -27,6 +27,11 @@ pub enum KeyRefused {
         "{0}: this hash is of a secret that was replaced or revoked, so it does not come back: export again, or make a new key"
     )]
     Replaced(AccountId),
+    /// A key with two secrets is to be stored, where there is one, and old ones for a time.
+    #[error(
+        "{0} has two hashes, which only a key in the configuration may have: keep one, and rotate the stored key"
+    )]
+    TwoSecrets(AccountId),
     /// Two keys would have one secret.
     #[error("{0} and {1} have the same hash: make each a key of its own")]
     SameSecret(AccountId, AccountId),

@@ -35,7 +35,15 @@ fn key_lines(text: &mut String, key: &Listed) {
     if let Some(parent) = parent(account) {
         line(text, "account", quoted(parent));
     }
-    line(text, "hash", quoted(&key.hash.to_string()));
+    let hash = quoted(&key.hash.to_string());
+    line(
+        text,
+        "hash",
+        match key.second {
+            Some(second) => format!("[{hash}, {}]", quoted(&second.to_string())),
+            None => hash,
+        },
+    );
     for (word, names) in [("models", &key.access.models), ("routes", &key.access.routes)] {
         if !names.is_empty() {
             let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();

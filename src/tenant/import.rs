@@ -105,6 +105,9 @@ impl Book {
             let same = tenant == wanted;
             return if same { Ok((Step::Same, None)) } else { Err(KeyRefused::Declared(account.clone())) };
         }
+        if wanted.second.is_some() {
+            return Err(KeyRefused::TwoSecrets(account.clone()));
+        }
         let own = known.keys.get(account).copied();
         self.check_secret(known, account, hash)?;
         let record = match own {

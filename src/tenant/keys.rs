@@ -14,6 +14,8 @@ pub struct Tenant {
     pub account: AccountId,
     /// The hash of its key; none for the anonymous tenant.
     pub key: Option<KeyHash>,
+    /// The hash of another key that is taken beside it, while one of them is replaced by the other.
+    pub second: Option<KeyHash>,
     /// What it may name and do.
     pub access: Access,
     /// From when on its key is refused.
@@ -63,14 +65,19 @@ impl Tenant {
 
     /// The tenant that everybody is where no keys are configured; without limits.
     pub fn anonymous() -> Tenant {
-        let (key, access, expires) = (None, Access::default(), None);
-        Tenant { account: AccountId::new("anonymous"), key, access, expires, priority: Priority::default() }
+        Tenant {
+            account: AccountId::new("anonymous"),
+            key: None,
+            second: None,
+            access: Access::default(),
+            expires: None,
+            priority: Priority::default(),
+        }
     }
 
     /// The owner of a key that may name everything and does not expire.
     pub fn new(account: AccountId, key: KeyHash) -> Tenant {
-        let priority = Priority::default();
-        Tenant { account, key: Some(key), access: Access::default(), expires: None, priority }
+        Tenant { account, key: Some(key), ..Tenant::anonymous() }
     }
 }
 
@@ -83,8 +90,7 @@ impl Keys {
         }
         let mut table = Table::default();
         for tenant in tenants {
-            let (key, until) = (tenant.key, tenant.expires);
-            table.insert(key, until, Arc::new(tenant));
+            table.insert_both(Arc::new(tenant));
         }
         Ok(Keys::of(table))
     }
@@ -156,6 +162,12 @@ impl Table {
         Table { entries: HashMap::new(), anonymous: Some(Arc::new(Tenant::anonymous())) }
     }
 
+    /// A declared tenant's secrets.
+    pub(super) fn insert_both(&mut self, tenant: Arc<Tenant>) {
+        self.insert(tenant.key, tenant.expires, tenant.clone());
+        self.insert(tenant.second, tenant.expires, tenant);
+    }
+
     /// One more secret. What is there already stays.
     pub(super) fn insert(&mut self, hash: Option<KeyHash>, until: Option<Timestamp>, tenant: Arc<Tenant>) {
         if let Some(hash) = hash {
@@ -173,8 +185,10 @@ pub(super) fn check(tenants: &[Tenant]) -> Result<(), KeysError> {
         if !names.insert(account) {
             return Err(KeysError::NameTwice(account.clone()));
         }
-        if let Some(other) = keys.insert(key, account) {
-            return Err(KeysError::KeyTwice(other.clone(), account.clone()));
+        for key in [Some(key), tenant.second].into_iter().flatten() {
+            if let Some(other) = keys.insert(key, account) {
+                return Err(KeysError::KeyTwice(other.clone(), account.clone()));
+            }
         }
     }
     Ok(())
@@ -246,6 +260,17 @@ mod tests {
         assert_eq!(twice, KeysError::KeyTwice(AccountId::new("a"), AccountId::new("b")));
         let keyless = Keys::new(vec![Tenant::anonymous()]).unwrap_err();
         assert_eq!(keyless, KeysError::NoKey(AccountId::new("anonymous")));
+    }
+
+    #[test]
+    fn a_tenant_with_two_keys_is_found_by_both_and_is_one() {
+        let second = Some(hash_key("sk-new"));
+        let keys = Keys::new(vec![Tenant { second, ..tenant("a", "sk-old") }]).unwrap();
+        check(&keys, "sk-old", Some("a"));
+        check(&keys, "sk-new", Some("a"));
+        assert_eq!((keys.tenants().len(), keys.has_one_account()), (1, true));
+        let twice = Keys::new(vec![Tenant { second, ..tenant("a", "sk-a") }, tenant("b", "sk-new")]);
+        assert_eq!(twice.unwrap_err(), KeysError::KeyTwice(AccountId::new("a"), AccountId::new("b")));
     }
 
     #[test]

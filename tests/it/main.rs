@@ -10,9 +10,12 @@
 )]
 
 mod access;
+mod access_log;
 mod agents;
 mod books;
+mod browsers;
 mod budgets;
+mod checking;
 mod crash;
 mod dialects;
 mod endpoints;
@@ -29,6 +32,7 @@ mod learning;
 mod libraries;
 mod llamacpp;
 mod local;
+mod managing;
 mod members;
 mod messages;
 mod money;
@@ -41,6 +45,7 @@ mod providers;
 mod quotes;
 mod reasons;
 mod recorded;
+mod refusals;
 mod reload;
 mod replicas;
 mod reserving;

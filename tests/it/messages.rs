@@ -217,7 +217,7 @@ async fn a_stream_begins_with_what_is_to_be_read_where_that_is_known_and_ends_wi
     assert_eq!(told_as_read(script().reading(Tokens(7))).await, [7; 3]);
     // Without the tokenizer it is known at the end alone: a bound would be several times too much.
     let [start, end, counted] = told_as_read(script().of_bytes(4)).await;
-    assert!(start == 0 && end > 0 && end < counted, "{start} {end} {counted}");
+    assert!(start == 0 && end > 0 && counted < 3 * end, "{start} {end} {counted}");
 }
 
 #[tokio::test]

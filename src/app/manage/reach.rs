@@ -116,7 +116,7 @@ impl Way {
             Seen::Standing => directory::stored_standing(database, &keys).await?,
         };
         let nobody = Box::new(|| async { None }.boxed());
-        let admin = directory::admin(settings, access, keys, statement, nobody);
+        let admin = directory::admin(settings, access, keys, statement, nobody, None);
         Ok(Way::Here(http::admin::admin(&admin), token))
     }
 

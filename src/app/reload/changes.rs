@@ -40,7 +40,7 @@ fn sections(before: &Settings, after: &Settings) -> Vec<&'static str> {
         ("gateway", before.gateway == after.gateway),
         ("agents", before.agents == after.agents),
         ("resilience", before.resilience == after.resilience),
-        ("engine", before.engine == after.engine),
+        ("engine", before.engine == after.engine && before.skips_unusable == after.skips_unusable),
         ("alerts", before.webhook == after.webhook),
         ("admin", before.admin == after.admin),
         ("keys", before.keys_required == after.keys_required && before.first_key == after.first_key),

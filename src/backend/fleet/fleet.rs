@@ -99,6 +99,21 @@ impl Fleet {
         bounds.max().unwrap_or(Tokens::ZERO)
     }
 
+    /// The prompt's tokens as the first of its targets counts them that can; nothing where none can.
+    pub async fn count_prompt(&self, request: &Arc<Request>) -> Option<Tokens> {
+        for target in &self.targets {
+            if let Some(counted) = target.backend.count_prompt(request.clone()).await {
+                return Some(counted);
+            }
+        }
+        None
+    }
+
+    /// Why it cannot be asked until another configuration, where that is so.
+    pub fn unavailable(&self) -> Option<&str> {
+        self.targets.iter().find_map(|target| target.backend.unavailable())
+    }
+
     /// Whether that is exact, whichever of its targets serves.
     pub fn counts_exactly(&self) -> bool {
         self.targets.iter().all(|target| target.backend.counts_exactly())

@@ -206,6 +206,21 @@ impl Client {
         serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
     }
 
+    /// Gets one JSON value.
+    pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
+        let deadline = Instant::now() + self.settings.total;
+        let patience = Patience { idle: self.settings.first_byte, deadline };
+        let asked = self.line.http.get(format!("{}/{path}", self.base)).header(ACCEPT, "application/json");
+        let answered = patience.wait(asked.send(), "did not answer").await?;
+        let response = answered.map_err(|error| unheard(&error))?;
+        if !response.status().is_success() {
+            return Err(self.refused(response, deadline).await);
+        }
+        let patience = Patience { idle: self.settings.idle, deadline };
+        let bytes = read(response, self.settings.limits.event, patience).await?;
+        serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
+    }
+
     async fn send(
         &self,
         path: &str,

@@ -13,6 +13,7 @@ pub mod llamacpp;
 pub mod members;
 pub mod openai;
 mod passed;
+pub mod reach;
 mod refusal;
 pub mod responses;
 mod roots;
@@ -67,6 +68,12 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
         Err(Failure::incapable(Lack::Service, "this model makes no embeddings"))
     }
 
+    /// What is asked for how many tokens a prompt has, and where the answer says it; nothing where the API has no such
+    /// question.
+    fn count(&self, _: &Arc<Request>) -> Option<(Sent, &'static str)> {
+        None
+    }
+
     /// How it may be silent before it answers a call.
     fn silence(&self, call: &Call) -> Silence {
         if call.thinks_unseen() { Silence::ThinksFirst } else { Silence::Usual }
@@ -107,6 +114,14 @@ impl<P: Provider> Remote<P> {
         Ok(generation(events, self.provider.reader(&call), lap, VecDeque::new()))
     }
 
+    async fn counted(&self, request: &Arc<Request>) -> Option<Tokens> {
+        let (sent, at) = self.provider.count(request)?;
+        let answer = self.client.json(&sent.path, &sent.body).await;
+        let answer =
+            answer.inspect_err(|error| tracing::debug!(%error, "a prompt's tokens were not counted"));
+        answer.ok()?.pointer(at)?.as_u64().map(Tokens)
+    }
+
     async fn vectors(&self, ask: &Embedding) -> Result<Embedded, Failure> {
         let sent = self.provider.embed(ask)?;
         let answer = self.client.json(&sent.path, &sent.body).await?;
@@ -141,6 +156,10 @@ impl<P: Provider> Backend for Remote<P> {
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
         prompt::bound::prompt_tokens(request)
+    }
+
+    fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
+        async move { self.counted(&request).await }.boxed()
     }
 
     fn conditions(&self) -> Conditions {

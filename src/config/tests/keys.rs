@@ -87,3 +87,25 @@ fn limits_are_on_models_that_there_are_and_let_something_through() {
         format!("# An account.\n\n[[account]]\nname = 'acme'\n{limits}").replacen("# An account.\n", "", 1);
     check(&account, &complaints("account").each_ref().map(String::as_str));
 }
+
+/// Both secrets of a key are taken while one replaces the other; three are a mistake, and so is one twice.
+#[test]
+fn a_key_may_have_two_hashes_while_one_replaces_the_other() {
+    let [old, new, third] = ["sk-old", "sk-new", "sk-third"].map(hash);
+    let load = |hashes: &str| load_text(&format!("[[key]]\nname = 'alice'\nhash = {hashes}\n"));
+    let tenants = load(&format!("['{new}', '{old}']")).unwrap().tenants;
+    let hashes =
+        |tenant: &crate::tenant::Tenant| [tenant.key, tenant.second].map(|hash| hash.unwrap().to_string());
+    assert_eq!(tenants.iter().map(hashes).collect::<Vec<_>>(), [[new.to_string(), old.to_string()]]);
+    for (wrong, what) in [
+        (format!("['{old}', '{new}', '{third}']"), "3 hashes"),
+        (format!("['{old}', '{old}']"), "one hash twice"),
+        ("[]".to_owned(), "0 hashes"),
+    ] {
+        let mistakes = load(&wrong).map(drop).unwrap_err();
+        assert_eq!(mistakes.list[0].what, what);
+    }
+    let other = format!("[[key]]\nname = 'bob'\nhash = '{old}'\n");
+    let shared = load_text(&format!("[[key]]\nname = 'alice'\nhash = ['{new}', '{old}']\n{other}"));
+    assert_eq!(shared.map(drop).unwrap_err().list[0].what, "the hash of \"alice\" too");
+}

@@ -100,10 +100,17 @@ fn doubts(text: &str) -> Vec<String> {
     load_text(text).unwrap().warnings.iter().map(ToString::to_string).collect()
 }
 
+/// Those of them that say this.
+fn doubts_of(text: &str, words: &str) -> Vec<String> {
+    doubts(text).into_iter().filter(|told| told.contains(words)).collect()
+}
+
 #[test]
 fn a_provider_that_answers_nobody_without_a_key_is_doubted_without_one() {
     let priced = "[[backend.model]]\nname = 'm'\nthinking_max = 0\nprice_input = 1\nprice_output = 1\n";
-    let of = |kind: &str, more: &str| doubts(&format!("[[backend]]\nkind = '{kind}'\n{more}{priced}"));
+    let of = |kind: &str, more: &str| {
+        doubts_of(&format!("[[backend]]\nkind = '{kind}'\n{more}{priced}"), "answers nobody")
+    };
     for kind in ["anthropic", "gemini", "deepseek", "dashscope", "openrouter", "mistral", "xai"] {
         let told = of(kind, "");
         assert!(
@@ -128,10 +135,9 @@ fn a_provider_that_answers_nobody_without_a_key_is_doubted_without_one() {
 #[test]
 fn models_without_a_price_are_named_once() {
     let text = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['b', 'a']\n";
-    let told = doubts(text);
-    assert_eq!(told.len(), 2, "{told:?}");
-    let weighed =
-        "no price is known: a is weighed at 0.05 and 0.2 dollars for a million tokens, b is weighed at";
+    let told = doubts_of(text, "no price is known");
+    assert_eq!(told.len(), 1, "{told:?}");
+    let weighed = "line 3: backend: no price is known: b is weighed at 0.05 and 0.2 dollars for a million tokens, a is weighed at";
     assert!(told[0].contains(weighed), "{told:?}");
     assert_eq!(doubts(""), Vec::<String>::new(), "the embedded one has a price");
 }
@@ -141,10 +147,11 @@ fn models_that_nothing_is_known_of_are_said_to_be_taken_for_ones_that_do_not_thi
     let of = |kind: &str, more: &str| {
         let priced = "price_input = 1\nprice_output = 1\n";
         let section = format!("[[backend.model]]\nname = 'mine'\n{priced}{more}");
-        doubts(&format!("[[backend]]\nkind = '{kind}'\nbase_url = 'http://127.0.0.1:1/v1'\n{section}"))
+        let backend = format!("[[backend]]\nkind = '{kind}'\nbase_url = 'http://127.0.0.1:1/v1'\n{section}");
+        doubts_of(&backend, "nothing tells whether")
     };
     let told = of("openai", "");
-    let expected = "line 1: backend: nothing tells whether mine can think: taken for one that does not, so that budgets and \
+    let expected = "line 5: backend: nothing tells whether mine can think: taken for one that does not, so that budgets and \
                     efforts stated for its thinking have no effect; say thinking_max (0 if it does not) or efforts, or run \
                     `stint probe`";
     assert_eq!(told, [expected]);
@@ -302,4 +309,37 @@ fn who_counts_a_prompt_is_known_where_a_name_is_one_tokenizer() {
         check_readers(&there, &[None]);
     }
     check_readers("kind = 'openrouter'\nmodels = ['m']\napi_key_env = 'OPENAI_API_KEY'\n", &[None]);
+}
+
+/// What is not known of a model is told at its own line, whichever backend comes first.
+#[test]
+fn what_is_missing_of_a_model_is_told_at_its_own_line() {
+    let text = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n[[backend.model]]\nname = 'told'\nprice_input = 1\n\
+                price_output = 1\nability = 0.5\nthinking_max = 0\ncapabilities = ['tools']\n\
+                [[backend]]\nname = 'second'\nbase_url = 'http://127.0.0.1:2/v1'\n[[backend.model]]\nname = 'bare'\n\
+                capabilities = []\n";
+    let told = doubts(text);
+    for words in [
+        "no price is known of bare",
+        "whether bare can think",
+        "bare is taken to do nothing",
+        "how able bare is",
+    ] {
+        let expected = "line 14: backend: ";
+        assert!(
+            told.iter().any(|told| told.starts_with(expected) && told.contains(words)),
+            "{words} in {told:?}"
+        );
+    }
+    assert!(told.iter().all(|told| !told.contains("told can") && !told.contains("of told")), "{told:?}");
+}
+
+#[test]
+fn a_key_that_lets_nobody_in_any_more_is_doubted() {
+    let key = |expires: &str| {
+        format!("[[key]]\nname = 'alice'\nhash = '{}'\nexpires_at = '{expires}'\n", super::hash("sk-alice"))
+    };
+    assert_eq!(doubts(&key("2099-01-01T00:00:00Z")), Vec::<String>::new());
+    let told = doubts(&key("2020-01-01T00:00:00Z"));
+    assert!(told.len() == 1 && told[0].starts_with("line 4: key.expires_at: past, so that"), "{told:?}");
 }

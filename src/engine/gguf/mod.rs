@@ -240,6 +240,13 @@ impl Gguf {
         self.entries.contains_key(name)
     }
 
+    /// Whether every tensor can be read.
+    pub(crate) fn examine(&self) -> Result<(), GgufError> {
+        let mut names: Vec<&String> = self.entries.keys().collect();
+        names.sort_unstable();
+        names.into_iter().try_for_each(|name| self.tensor(name).map(drop))
+    }
+
     /// The tensor of this name, as rows.
     pub(crate) fn tensor(&self, name: &str) -> Result<Tensor<'_>, GgufError> {
         let entry = self.entries.get(name).ok_or_else(|| GgufError::Tensor(name.to_owned()))?;
@@ -265,6 +272,15 @@ mod tests {
 
     fn file() -> Vec<u8> {
         Synth::default().bytes()
+    }
+
+    /// As quantised files have it that other engines run.
+    #[test]
+    fn a_tensor_of_a_kind_that_no_kernel_reads_is_found_before_it_is_loaded() {
+        let mut gguf = Gguf::from_bytes(file().into()).unwrap();
+        gguf.examine().unwrap();
+        gguf.entries.get_mut("token_embd.weight").unwrap().kind = 12;
+        assert!(matches!(gguf.examine(), Err(GgufError::Kind { kind: 12, .. })));
     }
 
     #[test]

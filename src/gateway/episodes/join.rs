@@ -84,7 +84,7 @@ impl Gateway {
         let is_first = known.is_none();
         let mut episode = known.unwrap_or_else(|| Episode::new(new(), EpisodeLimits::default(), now));
         let known = episode.limits.clone();
-        episode.limits.lower(&budget.run);
+        episode.lower(&budget.run);
         let found = Found { episode, is_first, from: None, handed_out: None };
         Ok((Joined::of(found, is_named, chain, history), known))
     }

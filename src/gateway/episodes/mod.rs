@@ -7,6 +7,7 @@ mod beside;
 mod depart;
 mod handed_out;
 mod join;
+mod managed;
 mod outlook;
 mod quoted;
 mod shown;

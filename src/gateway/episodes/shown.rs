@@ -1,9 +1,8 @@
-//! A run as its own key may look at it.
+//! A run as its own key, or its operator, may look at it.
 
 use crate::agent::{Episode, EpisodesError};
 use crate::gateway::Gateway;
-use crate::tenant::Tenant;
-use crate::units::EpisodeId;
+use crate::units::{AccountId, EpisodeId};
 
 use super::Told;
 
@@ -17,17 +16,23 @@ pub struct Shown {
 }
 
 impl Gateway {
-    /// A run of this key; nothing where there is none of that name, or it is somebody else's.
+    /// A run of this account; nothing where there is none of that name, or it is another account's.
     ///
     /// # Errors
     /// When the store cannot say.
-    pub async fn episode(&self, tenant: &Tenant, id: &EpisodeId) -> Result<Option<Shown>, EpisodesError> {
+    pub async fn episode(&self, account: &AccountId, id: &EpisodeId) -> Result<Option<Shown>, EpisodesError> {
         let agents = &self.parts.agents;
-        let known = agents.patiently(agents.inner.store.read(&tenant.account, id)).await?;
-        let Some(episode) = known else { return Ok(None) };
-        self.parts.ledger.gather_episode(&tenant.account, id, &episode.limits).await;
+        match agents.patiently(agents.inner.store.read(account, id)).await? {
+            Some(episode) => Ok(Some(self.shown(account, episode).await)),
+            None => Ok(None),
+        }
+    }
+
+    /// How a run stands that was read.
+    pub(super) async fn shown(&self, account: &AccountId, episode: Episode) -> Shown {
+        self.parts.ledger.gather_episode(account, &episode.id, &episode.limits).await;
         let route_turns = episode.last.as_ref().and_then(|last| last.route_turns);
-        let told = Told { route_turns, ..self.stands(&tenant.account, id, &episode.limits) };
-        Ok(Some(Shown { episode, told }))
+        let told = Told { route_turns, ..self.stands(account, &episode.id, &episode.limits) };
+        Shown { episode, told }
     }
 }

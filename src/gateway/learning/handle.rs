@@ -176,6 +176,19 @@ impl Learning {
     }
 }
 
+impl Learning {
+    /// The story of a request, whoever's it is.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub async fn any_story(&self, id: RequestId) -> Result<Option<Arc<Story>>, StoriesError> {
+        match &self.inner {
+            Some(inner) => inner.find(id).await,
+            None => Ok(None),
+        }
+    }
+}
+
 impl Inner {
     /// Puts a job on its way. What there is no room for is not learned.
     pub(super) fn submit(&self, job: Job) {

@@ -39,7 +39,8 @@ fn check(admin: &Admin, request: &Request<Body>) -> Result<(), Problem> {
 
 /// The token, or a key with the scope. A key without it is told so: its owner is known.
 fn may(admin: &Admin, headers: &HeaderMap) -> Result<(), Problem> {
-    let secret = auth::presented(headers)?.filter(|secret| !secret.is_empty()).ok_or_else(auth::refused)?;
+    let presented = auth::presented(headers)?;
+    let secret = presented.filter(|secret| !secret.is_empty()).ok_or_else(|| auth::unknown(presented))?;
     if hash_key(secret).matches(&admin.access.token.hash()) {
         return Ok(());
     }

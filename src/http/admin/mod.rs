@@ -1,16 +1,19 @@
 //! The admin API: keys and accounts, on a listener of its own, for those who have the token or a key with the scope.
 
 mod accounts;
+mod episodes;
 mod guard;
 mod keys;
 mod query;
 mod read;
 mod reload;
+mod requests;
 mod show;
 mod transfer;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::header;
@@ -21,10 +24,12 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::catalog::Catalog;
+use crate::gateway::Gateway;
 use crate::ledger::Line;
 use crate::tenant::{Declared, Directory};
 use crate::units::AccountId;
 
+use super::error::Problem;
 use super::router::{self, Row};
 use super::{AdminSettings, Settings};
 
@@ -62,11 +67,24 @@ pub struct Admin {
     pub read: Reader,
     /// Reads the configuration anew.
     pub reload: Reload,
+    /// What serves requests; nothing where no server runs.
+    pub gateway: Option<Gateway>,
 }
 
 impl fmt::Debug for Admin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Admin").field("access", &self.access).finish_non_exhaustive()
+    }
+}
+
+impl Admin {
+    /// # Errors
+    /// 503 where no server runs that could say.
+    fn running(&self) -> Result<&Gateway, Problem> {
+        self.gateway.as_ref().ok_or_else(|| {
+            let message = "no server runs here: ask the admin API of one that does";
+            Problem::overloaded(message.to_owned(), Duration::from_secs(5))
+        })
     }
 }
 
@@ -96,6 +114,11 @@ fn rows() -> Vec<Row<Arc<Admin>>> {
         Row::new("GET", "/admin/export", get(transfer::export)),
         Row::new("POST", "/admin/import", post(transfer::import)),
         Row::new("POST", "/admin/reload", post(reload::reload)),
+        Row::new("GET", "/admin/requests/{id}", get(requests::story)),
+        Row::new("GET", "/admin/episodes", get(episodes::list)),
+        Row::new("GET", "/admin/episodes/{id}", get(episodes::show)),
+        Row::new("POST", "/admin/episodes/{id}/raise", post(episodes::raise)),
+        Row::new("POST", "/admin/episodes/{id}/end", post(episodes::end)),
     ]
 }
 

@@ -17,7 +17,7 @@ pub(super) type Asked = Result<Query<Vec<(String, String)>>, QueryRejection>;
 #[derive(Debug, Default)]
 pub(super) struct Span {
     /// The last entry of the part before.
-    after: Option<String>,
+    pub(super) after: Option<String>,
     limit: Option<usize>,
     /// Only what belongs to this account.
     pub(super) account: Option<String>,
@@ -44,6 +44,11 @@ impl Span {
             }
         }
         Ok(span)
+    }
+
+    /// How many entries it has at most.
+    pub(super) fn most(&self) -> u32 {
+        u32::try_from(self.limit.unwrap_or(PAGE)).unwrap_or(u32::MAX)
     }
 
     /// The part of the list, each entry shown, and where the next part begins.

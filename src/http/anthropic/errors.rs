@@ -1,7 +1,7 @@
 //! Errors in Anthropic's shape, wherever on its paths they come from.
 
 use axum::body::Body;
-use axum::http::{HeaderName, Request, StatusCode, header};
+use axum::http::{Request, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -11,9 +11,6 @@ use crate::http::headers;
 
 /// The paths whose callers speak this dialect.
 const PATHS: &str = "/v1/messages";
-
-/// Where Anthropic's SDK looks for the id of a request.
-const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
 /// What the SDK calls a server that has no room.
 const OVERLOADED: u16 = 529;
@@ -77,7 +74,7 @@ pub(in crate::http) async fn reworded(request: Request<Body>, next: Next) -> Res
         }
     }
     if let Some(id) = id {
-        response.headers_mut().insert(REQUEST_ID, id);
+        response.headers_mut().insert(headers::ANTHROPIC_ID, id);
     }
     response
 }

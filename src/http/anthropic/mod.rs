@@ -51,7 +51,7 @@ pub(super) fn read(
     };
     let wanted = Wanted { stream: fields.flag("stream")?.unwrap_or(false), thoughts };
     request.streams = wanted.stream;
-    request.budget = dialects.finish();
+    request.budget = dialects.finish_for(&request.tools)?;
     request.passed = unknown::rest(&mut fields)?;
     marks::check(&request)?;
     Ok((request, wanted))

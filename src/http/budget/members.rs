@@ -40,7 +40,7 @@ pub(super) fn money(fields: &mut Fields) -> Result<Option<Money>, Problem> {
 }
 
 /// Decimal text, which is exact; a JSON number counts as the shortest decimal that reads back as the same float.
-pub(super) fn cost(fields: &mut Fields) -> Result<Option<Money>, Problem> {
+pub(in crate::http) fn cost(fields: &mut Fields) -> Result<Option<Money>, Problem> {
     let name = fields.name("cost_usd");
     let text = match fields.take("cost_usd") {
         None => return Ok(None),

@@ -1,12 +1,14 @@
 //! What is said of the whole run that a request belongs to: its name, and what it may take.
 
+use std::sync::Arc;
+
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
-use crate::chat::{EpisodeLimits, ToolLimits};
+use crate::chat::{EpisodeLimits, Tool, ToolLimits, short_name};
 use crate::http::error::Problem;
 use crate::http::fields::Fields;
-use crate::units::{Count, EpisodeId, Tokens};
+use crate::units::{Count, EpisodeId, Tokens, nearest};
 
 use super::members;
 
@@ -18,12 +20,43 @@ const NAME_MAX: usize = 128;
 pub(super) struct Said {
     pub(super) episode: Option<EpisodeId>,
     pub(super) limits: EpisodeLimits,
+    /// The tools that are limited by name for this request, and the member that does so.
+    pub(super) named: Option<NamedTools>,
+}
+
+/// Tools that a member names.
+#[derive(Debug)]
+pub(super) struct NamedTools {
+    member: String,
+    tools: Vec<Arc<str>>,
+}
+
+impl NamedTools {
+    /// # Errors
+    /// 400 where one is none of those that the request declares, if it declares any: it would never be counted.
+    pub(super) fn check(&self, declared: &[Tool]) -> Result<(), Problem> {
+        let is_declared =
+            |tool: &str| declared.iter().any(|known| short_name(&known.name) == short_name(tool));
+        let unknown = self.tools.iter().find(|tool| !declared.is_empty() && !is_declared(tool));
+        let Some(unknown) = unknown else { return Ok(()) };
+        let what = match nearest(unknown, declared.iter().map(|tool| &*tool.name)) {
+            Some(meant) => format!("did you mean {meant:?}?"),
+            None => "write a name of one of its tools, or \"*\" for all of them together".to_owned(),
+        };
+        let message = format!("limits {unknown:?}, which is none of the request's tools; {what}");
+        Err(Problem::invalid(Some(&self.member), message))
+    }
 }
 
 /// `episode`, `turns` and `tool_calls` of the extension object.
 pub(super) fn read(fields: &mut Fields) -> Result<Said, Problem> {
     let mut said = episode(fields)?;
     let (turns, tools) = (members::turns(fields)?, tool_calls(fields)?);
+    // Headers are a program's, for all that it sends: its sub-agents may have other tools.
+    if !fields.are_headers() {
+        let named = tools.each.keys().cloned().collect();
+        said.named = Some(NamedTools { member: fields.name("tool_calls"), tools: named });
+    }
     said.limits.lower(&EpisodeLimits { turns, tools, ..EpisodeLimits::default() });
     Ok(said)
 }
@@ -77,17 +110,28 @@ fn totals(mut fields: Fields) -> Result<Said, Problem> {
             thinking: fields.whole("thinking_tokens")?.map(Tokens),
             turns: members::turns(&mut fields)?,
             tools: tool_calls(&mut fields)?,
+            raises: 0,
         },
+        // Other steps of the run may have other tools.
+        named: None,
     };
     fields.end()?;
     Ok(said)
 }
 
 /// How many calls of each tool, `"*"` standing for all together.
-fn tool_calls(fields: &mut Fields) -> Result<ToolLimits, Problem> {
+pub(in crate::http) fn tool_calls(fields: &mut Fields) -> Result<ToolLimits, Problem> {
     let member = fields.name("tool_calls");
     let mut limits = ToolLimits::default();
-    let Some(mut tools) = fields.fields("tool_calls")? else { return Ok(limits) };
+    let mut tools = match fields.take("tool_calls") {
+        None => return Ok(limits),
+        Some(object @ Value::Object(_)) => Fields::of(&member, object)?,
+        Some(_) => {
+            let must = "must be an object of tools and how often each may be called, like {\"search\": 10, \"*\": 20}; \
+                        \"*\" stands for all of them together";
+            return Err(Problem::invalid(Some(&member), must));
+        }
+    };
     let names = tools.names();
     if names.len() > ToolLimits::NAMED_MAX {
         let message =

@@ -30,7 +30,9 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let message = refusal.to_string();
         match refusal {
-            Refusal::UnknownModel(_) => Problem::not_found(message).code("model_not_found").about("model"),
+            Refusal::UnknownModel { .. } => {
+                Problem::not_found(message).code("model_not_found").about("model")
+            }
             Refusal::SeveralEmbedders(_) => Problem::invalid(None, message).about("model"),
             Refusal::Beyond { .. } => {
                 Problem::invalid(None, message).code("model_not_capable").about("model")
@@ -71,7 +73,7 @@ impl From<KeyRefused> for Problem {
             KeyRefused::Replaced(_) | KeyRefused::SameSecret(..) => {
                 Problem::standing(message, "secret_in_use")
             }
-            KeyRefused::Several(_) => Problem::standing(message, "conflict"),
+            KeyRefused::Several(_) | KeyRefused::TwoSecrets(_) => Problem::standing(message, "conflict"),
             KeyRefused::Keys(_) | KeyRefused::Secret(_) => Problem::internal(RequestId::new(), &message),
             KeyRefused::Store(error) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "keys could not be kept");

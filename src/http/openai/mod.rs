@@ -38,7 +38,7 @@ pub(super) fn read(
     let (mut request, mut wanted) = parse::request(&mut fields, model)?;
     wanted.thoughts = dialects.thoughts;
     dialects.episode(budget::of_metadata(&request.extra)?);
-    request.budget = dialects.finish();
+    request.budget = dialects.finish_for(&request.tools)?;
     request.passed = unknown::rest(&mut fields)?;
     marks::check(&request)?;
     Ok((request, wanted))

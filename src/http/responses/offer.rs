@@ -57,6 +57,12 @@ pub(super) struct Offer {
 }
 
 impl Offer {
+    /// The tools that there are; none where more may yet be found.
+    pub(super) fn listed(&self) -> &[Tool] {
+        let finds_more = self.kinds.values().any(|kind| kind.form == Form::Search);
+        if finds_more { &[] } else { &self.tools }
+    }
+
     /// One more tool of a list. The same again takes the earlier one's place.
     ///
     /// # Errors

@@ -88,7 +88,9 @@ pub(super) fn read(body: &[u8], headers: &HeaderMap, efforts: &Efforts) -> Resul
     dialects.episode(budget::of_metadata(&extra)?);
     extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), verbosity.into())));
     let (previous, conversation) = before(&mut fields)?;
-    let mut budget = dialects.finish();
+    // What it goes on from may have brought tools of its own.
+    let is_whole = previous.is_none() && conversation.is_none();
+    let mut budget = dialects.finish_for(if is_whole { offer.listed() } else { &[] })?;
     budget.run.tools.shorten();
     let mut asked = Asked {
         instructions: fields.text("instructions")?,

@@ -377,7 +377,13 @@ fn used(nanos: u64, turns: u64, calls: [u64; 2]) -> EpisodeUse {
 fn said([cost, turns, all, search]: [Option<u64>; 4]) -> EpisodeLimits {
     let each = search.map(|most| ("search".into(), Count(most))).into_iter().collect();
     let tools = ToolLimits { all: all.map(Count), each };
-    EpisodeLimits { cost: cost.map(|most| Money(most * 10)), thinking: None, turns: turns.map(Count), tools }
+    EpisodeLimits {
+        cost: cost.map(|most| Money(most * 10)),
+        thinking: None,
+        turns: turns.map(Count),
+        tools,
+        raises: 0,
+    }
 }
 
 fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestamp) {

@@ -7,7 +7,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{PgConnection, Postgres as Kind};
 
 use crate::agent::{Course, Episode, Extension, Link, Twin};
-use crate::chat::EpisodeLimits;
+use crate::chat::{EpisodeLimits, EpisodeRaise};
 use crate::storage::episodes::{episode_statements, episode_store};
 use crate::units::{AccountId, EpisodeId, Timestamp};
 
@@ -98,6 +98,18 @@ impl PostgresEpisodes {
         let mut transaction = self.database.pool.begin().await?;
         write_step(step, &mut transaction).await?;
         transaction.commit().await
+    }
+
+    async fn commit_raise(
+        &self,
+        run: (&AccountId, &EpisodeId),
+        more: &EpisodeRaise,
+        now: Timestamp,
+    ) -> Result<Option<Episode>, sqlx::Error> {
+        let mut transaction = self.database.pool.begin().await?;
+        let raised = raise_limits(LOCK, run, more, now, &mut transaction).await?;
+        transaction.commit().await?;
+        Ok(raised)
     }
 
     fn failed(&self, source: sqlx::Error) -> EpisodesError {

@@ -10,7 +10,7 @@ use super::rows::count;
 use super::{seals, sums};
 
 /// What must not be, and how to find it; `?` is what is told of each.
-const NEVER: [(&str, &str); 10] = [
+const NEVER: [(&str, &str); 11] = [
     (
         "the reservation ? has a negative amount",
         "SELECT encode(id, 'hex') FROM reservations \
@@ -58,6 +58,19 @@ const NEVER: [(&str, &str); 10] = [
         "? has no resolution, though all was posted that its replica left open",
         "SELECT encode(v.id, 'hex') FROM reservations v JOIN replicas r ON r.epoch = v.epoch \
          WHERE r.is_over AND NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = v.id)",
+    ),
+    (
+        "the run ? is raised by something else than the sum of its entries",
+        "SELECT account || ' ' || id FROM (SELECT account, id, limits::jsonb -> 'raised' AS raised FROM episodes) e WHERE \
+            (coalesce((raised ->> 'cost')::numeric, 0), coalesce((raised ->> 'thinking')::numeric, 0), \
+             coalesce((raised ->> 'turns')::numeric, 0), coalesce((raised ->> 'calls')::numeric, 0), \
+             coalesce((raised ->> 'raises')::numeric, 0), coalesce((raised ->> 'is_end')::boolean, false)::int::numeric, \
+             coalesce((SELECT sum(value::numeric) FROM jsonb_each_text(coalesce(raised -> 'tools', '{}'))), 0)) \
+            <> (SELECT coalesce(sum(money), 0)::numeric, coalesce(sum(thinking), 0)::numeric, \
+                       coalesce(sum(turns), 0)::numeric, coalesce(sum(tool_calls), 0)::numeric, count(*)::numeric, \
+                       coalesce(max(is_end), 0)::numeric, \
+                       coalesce(sum((SELECT sum(value::numeric) FROM jsonb_each_text(r.tools::jsonb))), 0) \
+                FROM episode_raises r WHERE r.account = e.account AND r.episode = e.id)",
     ),
 ];
 

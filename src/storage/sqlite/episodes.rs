@@ -7,7 +7,7 @@ use sqlx::{Sqlite as Kind, SqliteConnection};
 use tokio::sync::MutexGuard;
 
 use crate::agent::{Course, Episode, Extension, Link, Twin};
-use crate::chat::EpisodeLimits;
+use crate::chat::{EpisodeLimits, EpisodeRaise};
 use crate::storage::episodes::{episode_statements, episode_store};
 use crate::units::{AccountId, EpisodeId, Timestamp};
 
@@ -81,6 +81,19 @@ impl SqliteEpisodes {
         let mut transaction = self.database.begin(&mut writer).await?;
         write_step(step, &mut transaction).await?;
         transaction.commit().await
+    }
+
+    async fn commit_raise(
+        &self,
+        run: (&AccountId, &EpisodeId),
+        more: &EpisodeRaise,
+        now: Timestamp,
+    ) -> Result<Option<Episode>, sqlx::Error> {
+        let mut writer = self.database.writer().await?;
+        let mut transaction = self.database.begin(&mut writer).await?;
+        let raised = raise_limits(READ, run, more, now, &mut transaction).await?;
+        transaction.commit().await?;
+        Ok(raised)
     }
 
     fn failed(&self, source: sqlx::Error) -> EpisodesError {

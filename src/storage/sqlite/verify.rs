@@ -10,7 +10,7 @@ use super::rows::count;
 use super::{seals, sums};
 
 /// What must not be, and how to find it; `?` is what is told of each.
-const NEVER: [(&str, &str); 10] = [
+const NEVER: [(&str, &str); 11] = [
     (
         "the reservation ? has a negative amount",
         "SELECT lower(hex(id)) FROM reservations \
@@ -59,6 +59,18 @@ const NEVER: [(&str, &str); 10] = [
         "? is among the open reservations and is none",
         "SELECT lower(hex(reservation)) FROM open_reservations o \
          WHERE NOT EXISTS (SELECT 1 FROM reservations WHERE id = o.reservation)",
+    ),
+    (
+        "the run ? is raised by something else than the sum of its entries",
+        "SELECT account || ' ' || id FROM episodes e WHERE \
+            (coalesce(json_extract(limits, '$.raised.cost'), 0), coalesce(json_extract(limits, '$.raised.thinking'), 0), \
+             coalesce(json_extract(limits, '$.raised.turns'), 0), coalesce(json_extract(limits, '$.raised.calls'), 0), \
+             coalesce(json_extract(limits, '$.raised.raises'), 0), coalesce(json_extract(limits, '$.raised.is_end'), 0), \
+             coalesce((SELECT sum(value) FROM json_each(e.limits, '$.raised.tools')), 0)) \
+            <> (SELECT coalesce(sum(money), 0), coalesce(sum(thinking), 0), coalesce(sum(turns), 0), \
+                       coalesce(sum(tool_calls), 0), count(*), coalesce(max(is_end), 0), \
+                       coalesce(sum((SELECT sum(value) FROM json_each(r.tools))), 0) \
+                FROM episode_raises r WHERE r.account = e.account AND r.episode = e.id)",
     ),
 ];
 

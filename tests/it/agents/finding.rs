@@ -96,7 +96,8 @@ async fn whoever_limits_too_many_tools_and_mends_that_goes_on_with_the_same_run(
     let script = searching(2);
     let world = world(&script, agent::Settings::default()).await;
     let limits = |range: Range<usize>| -> Value {
-        json!({ "tool_calls": range.map(|at| (format!("tool_{at}"), 1)).collect::<BTreeMap<_, _>>() })
+        let each: BTreeMap<_, _> = range.map(|at| (format!("tool_{at}"), 1)).collect();
+        json!({ "episode": { "tool_calls": each } })
     };
     let mut one = Agent::new("sk-acme", &limits(0..64));
     let mut other = one.clone();

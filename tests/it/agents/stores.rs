@@ -12,7 +12,7 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use stint::agent::{self, Course, Episode, Episodes, EpisodesError, Extension, Link, MemoryEpisodes, Twin};
-use stint::chat::EpisodeLimits;
+use stint::chat::{EpisodeLimits, EpisodeRaise};
 use stint::ledger::{AccountId, MemoryJournal};
 use stint::storage::{Database, Settings, SqliteSettings, Synchronous};
 use stint::units::{EpisodeId, Timestamp};
@@ -65,6 +65,25 @@ impl Episodes for Hanging {
         _: &'a EpisodeLimits,
         _: Timestamp,
     ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
+        pending().boxed()
+    }
+
+    fn raise<'a>(
+        &'a self,
+        _: &'a AccountId,
+        _: &'a EpisodeId,
+        _: &'a EpisodeRaise,
+        _: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+        pending().boxed()
+    }
+
+    fn list<'a>(
+        &'a self,
+        _: Option<&'a AccountId>,
+        _: Option<&'a (AccountId, EpisodeId)>,
+        _: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
         pending().boxed()
     }
 
@@ -181,6 +200,25 @@ impl Episodes for Slow {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Episode, EpisodesError>> {
         self.runs.open(account, id, limits, now)
+    }
+
+    fn raise<'a>(
+        &'a self,
+        account: &'a AccountId,
+        id: &'a EpisodeId,
+        more: &'a EpisodeRaise,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<Episode>, EpisodesError>> {
+        self.runs.raise(account, id, more, now)
+    }
+
+    fn list<'a>(
+        &'a self,
+        account: Option<&'a AccountId>,
+        after: Option<&'a (AccountId, EpisodeId)>,
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<(AccountId, Episode)>, EpisodesError>> {
+        self.runs.list(account, after, most)
     }
 
     fn read<'a>(

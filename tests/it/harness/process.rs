@@ -105,7 +105,9 @@ fn address(child: &mut Child, kept: Log) -> String {
     std::thread::spawn(move || {
         for line in log.lines().map_while(Result::ok) {
             if let Some((_, rest)) = line.split_once("listening on ") {
-                let _ = tell.try_send(rest.trim().to_owned());
+                // In JSON the line goes on behind a quotation mark.
+                let base = rest.split('"').next().unwrap_or_default();
+                let _ = tell.try_send(base.trim().to_owned());
             }
             if std::env::var_os("STINT_TEST_LOG").is_some() {
                 eprintln!("{line}");

@@ -18,13 +18,13 @@ use super::summaries::Summaries;
 use super::{Auth, Connections, Provider, Reader, Remote, Sent, SettingsError, Silence};
 use crate::backend::{Call, Failure};
 use crate::catalog::Class;
-use crate::chat::Maker;
+use crate::chat::{Maker, Request};
 use crate::units::Tokens;
 
 /// The version of the API in which `temperature`, `top_p` and `top_k` are no more.
 const VERSION: &str = "2026-10-21";
 /// The one before it, which is the only one that some others than Anthropic know.
-const VERSION_WITH_SAMPLING: &str = "2023-06-01";
+pub(super) const VERSION_WITH_SAMPLING: &str = "2023-06-01";
 
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -134,6 +134,11 @@ impl Anthropic {
 impl Provider for Messages {
     fn write(&self, call: &Call) -> Result<Sent, Failure> {
         Ok(Sent { path: "messages".into(), body: request::body(&self.settings, call)? })
+    }
+
+    fn count(&self, request: &Arc<Request>) -> Option<(Sent, &'static str)> {
+        let body = request::counted(&self.settings, request).ok()?;
+        Some((Sent { path: "messages/count_tokens".into(), body }, "/input_tokens"))
     }
 
     /// It begins its stream before it thinks.

@@ -1,6 +1,7 @@
 //! Our call as a request for Messages.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -82,6 +83,15 @@ fn limit(settings: &Settings, call: &Call, most: Tokens) -> Tokens {
         }
         _ => most,
     }
+}
+
+/// The body of a question how many tokens the prompt has: what the model reads, and nothing of how it is to answer.
+pub(super) fn counted(settings: &Settings, request: &Arc<Request>) -> Result<Value, Failure> {
+    let mut body = body(settings, &Call::for_counting(request))?;
+    if let Some(members) = body.as_object_mut() {
+        members.retain(|name, _| ["model", "system", "messages", "tools", "tool_choice"].contains(&&**name));
+    }
+    Ok(body)
 }
 
 /// The last block that will be there at the next turn, where what follows it will not: the provider finds nothing again that

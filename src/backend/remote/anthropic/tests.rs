@@ -76,3 +76,14 @@ fn what_an_adaptive_model_shows_is_a_summary_and_no_count() {
     assert_eq!(thought_of(Thinking::Adaptive, total()), json!({"summary": "hm"}));
     assert_eq!(thought_of(Thinking::Budget, whole())["thought"], "hm");
 }
+
+#[test]
+fn a_prompt_is_counted_by_what_the_model_reads_and_nothing_of_how_it_answers() {
+    let provider = Messages { settings: settings(&Value::Null) };
+    let mut request = Request::new("m", vec![crate::chat::Message::text(crate::chat::Role::User, "hi")]);
+    request.sampling.temperature = Some(0.5);
+    let (sent, at) = provider.count(&Arc::new(request)).unwrap();
+    assert_eq!((&*sent.path, at), ("messages/count_tokens", "/input_tokens"));
+    let members: Vec<&String> = sent.body.as_object().unwrap().keys().collect();
+    assert_eq!(members, ["model", "messages"]);
+}

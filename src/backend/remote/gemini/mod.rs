@@ -14,10 +14,12 @@ mod signature;
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::client;
 use super::{Auth, Connections, Provider, Reader, Remote, Sent, SettingsError, Silence};
 use crate::backend::{Call, Failure};
-use crate::chat::Maker;
+use crate::chat::{Maker, Request};
 
 /// How a model is told to think.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,6 +99,16 @@ impl Provider for GenerateContent {
         Ok(Sent { path: path.into(), body: request::body(&self.settings, call)? })
     }
 
+    fn count(&self, request: &Arc<Request>) -> Option<(Sent, &'static str)> {
+        let model = format!("models/{}", self.settings.model);
+        let mut asked = request::body(&self.settings, &Call::for_counting(request)).ok()?;
+        let members = asked.as_object_mut()?;
+        members.retain(|name, _| ["systemInstruction", "contents", "tools", "toolConfig"].contains(&&**name));
+        members.insert("model".to_owned(), model.clone().into());
+        let body = json!({ "generateContentRequest": asked });
+        Some((Sent { path: format!("{model}:countTokens").into(), body }, "/totalTokens"))
+    }
+
     /// It thinks unseen under a budget, too: what it shows are summaries.
     fn silence(&self, call: &Call) -> Silence {
         if call.hidden { Silence::ThinksFirst } else { Silence::Usual }
@@ -143,6 +155,16 @@ mod tests {
         golden::check("gemini", "stream", |fixture| {
             golden::pieces(events::Reader::new(golden::maker("m"), 7), &fixture["events"])
         });
+    }
+
+    #[test]
+    fn a_prompt_is_counted_by_the_request_that_would_be_sent() {
+        let provider = GenerateContent { settings: settings(&Value::Null) };
+        let hello = crate::chat::Message::text(crate::chat::Role::User, "hi");
+        let (sent, at) = provider.count(&Arc::new(Request::new("m", vec![hello]))).unwrap();
+        assert_eq!((&*sent.path, at), ("models/upstream-model:countTokens", "/totalTokens"));
+        let asked = sent.body["generateContentRequest"].as_object().unwrap();
+        assert_eq!(asked.keys().collect::<Vec<_>>(), ["contents", "model"]);
     }
 
     #[test]

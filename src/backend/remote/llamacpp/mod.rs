@@ -239,11 +239,25 @@ impl LlamaCpp {
         self.client.json(path, body).await.map_err(Failure::unsent)
     }
 
+    /// The prompt's tokens, with those that the server puts before it.
+    async fn counted(&self, request: &Request) -> Result<Tokens, Failure> {
+        let prompt = match request.raw() {
+            Some(text) => text,
+            None => self.render(request, true).await?,
+        };
+        let body = json!({"content": prompt, "parse_special": true, "add_special": true});
+        Ok(count(&ids(&self.ask("tokenize", &body).await?)?))
+    }
+
     async fn tokenize(&self, text: &str) -> Result<Vec<u32>, Failure> {
         let answer = self.ask("tokenize", &json!({"content": text, "parse_special": true})).await?;
-        let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
-        ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
+        ids(&answer)
     }
+}
+
+fn ids(answer: &Value) -> Result<Vec<u32>, Failure> {
+    let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
+    ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
 }
 
 /// A thought that is cut right after what looks like the beginning of the tag lacks it: the server told the
@@ -287,6 +301,10 @@ impl Backend for LlamaCpp {
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {
         prompt::bound::prompt_tokens(request)
+    }
+
+    fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
+        async move { self.counted(&request).await.ok() }.boxed()
     }
 
     fn conditions(&self) -> Conditions {

@@ -234,6 +234,17 @@ impl Backend for Vllm {
         prompt::bound::prompt_tokens(request)
     }
 
+    fn count_prompt(&self, request: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
+        async move {
+            let ids = match request.raw() {
+                Some(text) => self.tokenize(&text).await,
+                None => self.render(&request, true).await,
+            };
+            ids.ok().map(|ids| count(&ids))
+        }
+        .boxed()
+    }
+
     fn conditions(&self) -> Conditions {
         self.pace.conditions()
     }

@@ -54,6 +54,17 @@ async fn a_change_to_a_row_of_any_kind_is_found() {
 }
 
 #[tokio::test]
+async fn a_raise_of_a_run_without_its_entry_is_found() {
+    let run = "INSERT INTO episodes (account, id, limits, context, ended, steps, used_at) VALUES \
+               ('acme', 'r', '{\"cost\":9,\"raised\":{\"cost\":5,\"tools\":{\"x\":1},\"raises\":1}}', 0, 'open', 0, 1)";
+    check_found(run, "the run acme r is raised by something else").await;
+    let other = "INSERT INTO episodes (account, id, limits, context, ended, steps, used_at) VALUES \
+                 ('acme', 'r', '{\"cost\":9}', 0, 'open', 0, 1); \
+                 INSERT INTO episode_raises VALUES ('acme', 'r', 1, 1, 0, 0, 0, 0, '{\"x\":2}', 0)";
+    check_found(other, "the run acme r is raised by something else").await;
+}
+
+#[tokio::test]
 async fn a_row_that_is_missing_is_found() {
     check_found("DELETE FROM reservations WHERE admitted_at = 3000000", "has no reservation").await;
     check_found("DELETE FROM extensions", "the hash of seal 1").await;

@@ -1,10 +1,22 @@
 //! The log, on standard error. Prompts, answers and keys never reach it: nothing that holds them is logged.
 
+mod json;
+#[cfg(test)]
+mod tests;
+
 use std::io::IsTerminal;
 
+use tracing::Level;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 
 use crate::config::{Log, LogFormat};
+use crate::http;
+
+use json::JsonLines;
+
+/// Those who compile shaders tell of every step, a few times a token: only who names them hears less than warnings of them.
+const SHADER_COMPILER: [&str; 3] = ["naga", "wgpu_core", "wgpu_hal"];
 
 /// Says what is logged from now on.
 pub(super) struct Dial(Box<dyn Fn(EnvFilter) + Send + Sync>);
@@ -31,7 +43,7 @@ pub(super) fn start(log: &Log) -> Dial {
             Box::new(move |filter| drop(handle.reload(filter)))
         }
         LogFormat::Json => {
-            let builder = builder.json().flatten_event(true).with_env_filter(filter(log));
+            let builder = builder.event_format(JsonLines).with_env_filter(filter(log));
             let builder = builder.with_filter_reloading();
             let handle = builder.reload_handle();
             let _ = builder.try_init();
@@ -41,5 +53,16 @@ pub(super) fn start(log: &Log) -> Dial {
 }
 
 fn filter(log: &Log) -> EnvFilter {
-    EnvFilter::try_new(&log.filter).unwrap_or_else(|_| EnvFilter::new("info"))
+    EnvFilter::try_new(directives(log)).unwrap_or_else(|_| EnvFilter::new("info"))
+}
+
+/// What the operator wrote, and what goes without saying.
+fn directives(log: &Log) -> String {
+    let said = log.filter.parse::<Targets>().unwrap_or_default();
+    let is_named = |target: &str| log.filter.contains(target);
+    let loud = |target: &&&str| said.would_enable(target, &Level::INFO) && !is_named(target);
+    let quiet = SHADER_COMPILER.iter().filter(loud).map(|target| format!("{target}=warn"));
+    let silent = (!log.requests).then(|| format!("{}=off", http::ACCESS_LOG));
+    let own = Some(log.filter.clone()).filter(|own| !own.is_empty());
+    own.into_iter().chain(quiet).chain(silent).collect::<Vec<_>>().join(",")
 }

@@ -1,0 +1,62 @@
+//! `stint check`: the configuration, the model files that it names, and with `--connect` the upstreams.
+
+mod connect;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::config::{self, Settings, Source};
+
+use super::command::{fail, say};
+use super::engines;
+use super::models::ModelError;
+
+/// What is checked beside the configuration and its files.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Ask every upstream once for its models, which costs nothing: whether it is reached, takes the key, and has them.
+    #[arg(long)]
+    connect: bool,
+}
+
+pub(super) fn check(file: Option<&Path>, options: &Options) -> ExitCode {
+    let settings = match config::load(file, &config::environment) {
+        Ok(settings) => settings,
+        Err(mistakes) => return fail(&mistakes),
+    };
+    let unusable = unusable(&settings);
+    let is_right = unusable.is_empty() || settings.skips_unusable;
+    if is_right {
+        let models = settings.catalog.models.keys().map(|name| &**name).collect::<Vec<_>>().join(", ");
+        say(&format!("the configuration is right; it serves {models} on {}", settings.http.listen));
+    }
+    for (model, error) in &unusable {
+        say(&format!("  but {model} cannot be served: {}", in_full(error)));
+    }
+    settings.warnings.iter().for_each(|warning| say(&format!("  but {warning}")));
+    let is_reached = !options.connect || connect::all(&settings);
+    if is_right && is_reached { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The local models whose files the engine cannot use. Whether the device has room for them is found out at the start.
+fn unusable(settings: &Settings) -> Vec<(Arc<str>, ModelError)> {
+    let models = settings.backends.iter().flat_map(|backend| &backend.models);
+    let examined = models.filter_map(|model| match &model.source {
+        Source::File(path, manner) => Some((model.name.clone(), engines::examine(path, manner).err()?)),
+        _ => None,
+    });
+    examined.collect()
+}
+
+/// An error with all its causes, in one line.
+pub(super) fn in_full(error: &dyn std::error::Error) -> String {
+    let (mut told, mut cause) = (error.to_string(), error.source());
+    while let Some(source) = cause {
+        told = format!("{told}: {source}");
+        cause = source.source();
+    }
+    told
+}

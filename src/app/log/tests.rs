@@ -1,0 +1,65 @@
+//! What is logged, and how a line looks.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::*;
+
+fn check(filter: &str, requests: bool, expected: &str) {
+    let log = Log { filter: filter.to_owned(), format: LogFormat::Text, requests };
+    assert_eq!(directives(&log), expected);
+    assert!(EnvFilter::try_new(expected).is_ok());
+}
+
+#[test]
+fn the_shader_compiler_is_heard_only_where_it_is_named_and_requests_can_be_left_out() {
+    let quiet = "naga=warn,wgpu_core=warn,wgpu_hal=warn";
+    check("debug", true, &format!("debug,{quiet}"));
+    check("info,stint::plan=debug", false, &format!("info,stint::plan=debug,{quiet},stint::requests=off"));
+    check("debug,naga=debug", true, "debug,naga=debug,wgpu_core=warn,wgpu_hal=warn");
+    check("error", true, "error");
+    check("stint=debug", true, "stint=debug");
+}
+
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Kept {
+    type Writer = Kept;
+
+    fn make_writer(&'a self) -> Kept {
+        self.clone()
+    }
+}
+
+#[test]
+fn a_json_line_has_every_name_once_and_numbers_as_numbers() {
+    let kept = Kept::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(kept.clone()).event_format(JsonLines).finish();
+    tracing::subscriber::with_default(subscriber, || {
+        let nothing: Option<u64> = None;
+        tracing::info!(target: "stint::requests", target = "replica-2", tokens = 7, nothing, "request");
+    });
+    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    assert_eq!(text.matches("\"target\"").count(), 1, "{text}");
+    let line: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&line["target"], &line["module"]), (&"replica-2".into(), &"stint::requests".into()));
+    assert_eq!(
+        (&line["tokens"], &line["level"], &line["message"]),
+        (&7.into(), &"INFO".into(), &"request".into())
+    );
+    assert!(line.get("nothing").is_none() && line["timestamp"].is_string());
+}

@@ -1,0 +1,130 @@
+//! What is right of models and hardly meant, each told at the model's own line.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::{Model, Prices, Service};
+use crate::units::{Price, Tokens};
+
+use super::mistake::Wrong;
+use super::model::Declared;
+use super::reader::Document;
+
+/// Notes what of all models is not known, and what is assumed instead.
+pub(super) fn of_models<'m>(document: &Document<'_>, all: impl Iterator<Item = &'m Declared>) {
+    // Names that stand in one line have one note.
+    let mut lines: BTreeMap<Option<usize>, Vec<&Declared>> = BTreeMap::new();
+    // Of the embedded one everything is known.
+    for declared in all.filter(|declared| declared.served.kind.is_some()) {
+        lines.entry(declared.line).or_default().push(declared);
+    }
+    // Where there is no choice, nobody asks which is the abler.
+    let has_choice = lines.values().flatten().filter(|declared| answers(declared)).count() > 1;
+    let doubts = if has_choice { &DOUBTS[..] } else { &DOUBTS[..DOUBTS.len() - 1] };
+    for (line, models) in lines {
+        for (is_so, told) in doubts {
+            let models: Vec<&Declared> = models.iter().copied().filter(|declared| is_so(declared)).collect();
+            if !models.is_empty() {
+                document.doubt(line, "backend", told(&models));
+            }
+        }
+    }
+}
+
+type Doubt = (fn(&Declared) -> bool, fn(&[&Declared]) -> Wrong);
+
+/// The last is about choosing.
+const DOUBTS: [Doubt; 5] = [
+    (is_weighed, weighed),
+    (is_unpriced, unpriced),
+    (is_untold, untold),
+    (is_bare, bare),
+    (is_guessed, guessed),
+];
+
+/// The remedy where nobody wrote a price.
+const PRICES: &str = "write price_input and price_output; \"0\" is a price";
+
+/// What a model without a price costs is a guess, and nothing is booked for it.
+fn is_weighed(declared: &Declared) -> bool {
+    declared.model.tariff.is_none() && declared.model.reference.is_some()
+}
+
+fn weighed(models: &[&Declared]) -> Wrong {
+    let each: Vec<String> = models.iter().map(|declared| weighed_at(&declared.model)).collect();
+    let what = format!(
+        "no price is known: {}; nothing is booked for it, and keys with a limit on money are refused it",
+        each.join(", ")
+    );
+    Wrong::new(what, PRICES)
+}
+
+/// A model, and the price that it is weighed at.
+fn weighed_at(model: &Model) -> String {
+    let list = model.reference.map(|reference| reference.rates.list);
+    let dollars = |price: Price| price.per_million_tokens;
+    list.map_or_else(String::new, |Prices { input, output }| {
+        let (input, output) = (dollars(input), dollars(output));
+        format!("{} is weighed at {input} and {output} dollars for a million tokens", model.name)
+    })
+}
+
+fn is_unpriced(declared: &Declared) -> bool {
+    declared.model.tariff.is_none() && declared.model.reference.is_none()
+}
+
+fn unpriced(models: &[&Declared]) -> Wrong {
+    let what = format!(
+        "no price is known of {}, not even by its name: it serves whoever names it, is left out of auto and of every \
+         other choice, and keys with a limit on money are refused it",
+        names(models)
+    );
+    Wrong::new(what, PRICES)
+}
+
+fn names(models: &[&Declared]) -> String {
+    let names: Vec<&str> = models.iter().map(|declared| &*declared.model.name).collect();
+    names.join(", ")
+}
+
+/// A model of which only the name is known is taken for one that does not think, and what callers say of its thinking is
+/// not passed on.
+fn is_untold(declared: &Declared) -> bool {
+    !declared.is_told && declared.model.thinking_max == Tokens::ZERO && answers(declared)
+}
+
+fn untold(models: &[&Declared]) -> Wrong {
+    let names = names(models);
+    let what = format!(
+        "nothing tells whether {names} can think: taken for one that does not, so that budgets and efforts stated for its \
+         thinking have no effect"
+    );
+    Wrong::new(what, "say thinking_max (0 if it does not) or efforts, or run `stint probe`")
+}
+
+/// A model that is not known to do anything but chat refuses tools, forms and images.
+fn is_bare(declared: &Declared) -> bool {
+    declared.model.capabilities.is_empty() && answers(declared)
+}
+
+fn bare(models: &[&Declared]) -> Wrong {
+    let names = names(models);
+    let what = format!(
+        "{names} is taken to do nothing beside plain text: requests with tools, a form for the answer or images are refused"
+    );
+    Wrong::new(what, "say capabilities = [\"tools\", \"schema\", \"images\"], or [\"tools\"] alone, as it is")
+}
+
+/// What a model is worth is guessed by its price where nothing says how able it is.
+fn is_guessed(declared: &Declared) -> bool {
+    declared.served.ability.is_none() && answers(declared)
+}
+
+fn guessed(models: &[&Declared]) -> Wrong {
+    let names = names(models);
+    let what = format!("how able {names} is nothing tells: `auto` guesses it by the price");
+    Wrong::new(what, "say ability, the share of MMLU-Pro that it gets right, like 0.7")
+}
+
+fn answers(declared: &Declared) -> bool {
+    declared.model.services.iter().any(|service| *service != Service::Embeddings)
+}

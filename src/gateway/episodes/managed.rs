@@ -1,0 +1,44 @@
+//! Runs as their operator sees and manages them: whoever's they are.
+
+use crate::agent::{Episode, EpisodesError};
+use crate::chat::EpisodeRaise;
+use crate::gateway::Gateway;
+use crate::units::{AccountId, EpisodeId};
+
+use super::Shown;
+
+impl Gateway {
+    /// Runs in the order of their accounts and names, those after this one, so many at most; of one account alone where that
+    /// is named.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub async fn episodes(
+        &self,
+        account: Option<&AccountId>,
+        after: Option<&(AccountId, EpisodeId)>,
+        most: u32,
+    ) -> Result<Vec<(AccountId, Episode)>, EpisodesError> {
+        let agents = &self.parts.agents;
+        agents.patiently(agents.inner.store.list(account, after, most)).await
+    }
+
+    /// Raises the limits of a run by so much, or ends it. It holds from the next step on, whatever the steps say of their run;
+    /// steps that are under way finish. Nothing where there is no such run.
+    ///
+    /// # Errors
+    /// When the store cannot record it.
+    pub async fn raise_episode(
+        &self,
+        account: &AccountId,
+        id: &EpisodeId,
+        more: &EpisodeRaise,
+    ) -> Result<Option<Shown>, EpisodesError> {
+        let agents = &self.parts.agents;
+        let raised = agents.patiently(agents.inner.store.raise(account, id, more, self.now())).await?;
+        match raised {
+            Some(episode) => Ok(Some(self.shown(account, episode).await)),
+            None => Ok(None),
+        }
+    }
+}

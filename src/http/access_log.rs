@@ -1,0 +1,226 @@
+//! The log of requests: a line for each, when it has ended, also where it was refused or its caller hung up.
+//!
+//! A record is filled in by whoever learns something of the request, and written when the last of them lets go of it. So a
+//! stream has its line at its true end, and a request whose caller left has what it cost in the end.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use http_body_util::BodyExt;
+use tokio::time::Instant;
+
+use crate::catalog::{ChoiceOutcome, Outcome};
+use crate::gateway::RequestObserver;
+use crate::units::{AccountId, Money, Tokens};
+
+use super::headers;
+
+/// What the lines are filtered by.
+pub const TARGET: &str = "stint::requests";
+
+/// Paths that are asked all the time by machines.
+const UNLOGGED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// As much as is shown of what a caller wrote.
+const SHOWN_MAX: usize = 128;
+
+tokio::task_local! {
+    /// The record of the request that this task handles.
+    static CURRENT: Arc<AccessRecord>;
+}
+
+/// What is known of one request so far.
+#[derive(Debug)]
+pub(super) struct AccessRecord {
+    began: Instant,
+    method: Method,
+    path: Box<str>,
+    details: Mutex<Details>,
+}
+
+#[derive(Debug, Default)]
+struct Details {
+    id: Option<String>,
+    key: Option<AccountId>,
+    asked: Option<Box<str>>,
+    model: Option<Arc<str>>,
+    target: Option<Arc<str>>,
+    status: Option<StatusCode>,
+    code: Option<Arc<str>>,
+    ended: Option<Arc<str>>,
+    prompt: Option<Tokens>,
+    thinking: Option<Tokens>,
+    answer: Option<Tokens>,
+    cost: Option<Money>,
+    first_token: Option<f64>,
+    /// How long the caller waited, or stayed.
+    seconds: Option<f64>,
+}
+
+/// The layer: keeps a record of every request of the API.
+pub(super) async fn record(request: Request, next: Next) -> Response {
+    if UNLOGGED.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
+    let record = Arc::new(AccessRecord::new(&request));
+    let caller = Caller(record.clone());
+    let response = CURRENT.scope(record, next.run(request)).await;
+    caller.0.answered(&response);
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _held = &caller;
+            frame
+        }))
+    })
+}
+
+/// The record of the request at hand, where there is one.
+pub(super) fn current() -> Option<Arc<AccessRecord>> {
+    CURRENT.try_with(Arc::clone).ok()
+}
+
+/// Notes something about the request at hand.
+pub(super) fn note(what: impl FnOnce(&AccessRecord)) {
+    // Where nothing is recorded there is nothing to note.
+    let _ = CURRENT.try_with(|record| what(record));
+}
+
+/// The caller's part of a record: dropping it says that the caller has all, or has gone.
+struct Caller(Arc<AccessRecord>);
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        let seconds = self.0.began.elapsed().as_secs_f64();
+        self.0.details().seconds = Some(seconds);
+    }
+}
+
+impl AccessRecord {
+    fn new(request: &Request) -> AccessRecord {
+        AccessRecord {
+            began: Instant::now(),
+            method: request.method().clone(),
+            path: shown(request.uri().path()),
+            details: Mutex::default(),
+        }
+    }
+
+    /// Whose key it carried.
+    pub(super) fn key(&self, account: &AccountId) {
+        self.details().key = Some(account.clone());
+    }
+
+    /// Which model or route was asked for.
+    pub(super) fn asked(&self, model: &str) {
+        self.details().asked = Some(shown(model));
+    }
+
+    /// Who served it, and what that cost, where there is no outcome that tells.
+    pub(super) fn served(&self, model: &Arc<str>, prompt: Tokens, cost: Money) {
+        let mut details = self.details();
+        details.model = Some(model.clone());
+        (details.prompt, details.cost) = (Some(prompt), Some(cost));
+    }
+
+    /// It is answered with an error of that code.
+    pub(super) fn refused(&self, code: &'static str) {
+        self.details().code = Some(code.into());
+    }
+
+    fn answered(&self, response: &Response) {
+        let id = headers::the_request_id(response.headers()).and_then(|id| id.to_str().ok());
+        let mut details = self.details();
+        details.status = Some(response.status());
+        details.id = id.map(str::to_owned);
+        if response.status().is_success() {
+            // It was an error on the way, and was mended.
+            details.code = None;
+        }
+    }
+
+    fn details(&self) -> MutexGuard<'_, Details> {
+        // Every change is whole.
+        self.details.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RequestObserver for AccessRecord {
+    fn dispatched(&self, model: &Arc<str>, target: &Arc<str>) {
+        let mut details = self.details();
+        (details.model, details.target) = (Some(model.clone()), Some(target.clone()));
+    }
+
+    fn settled(&self, outcome: &Outcome) {
+        let sum = |of: fn(&ChoiceOutcome) -> Tokens| Some(outcome.choices.iter().map(of).sum());
+        let mut details = self.details();
+        details.model = Some(outcome.model.clone());
+        details.ended = Some(outcome.ended.clone());
+        details.prompt = outcome.choices.first().map(|choice| choice.prompt);
+        (details.thinking, details.answer) = (sum(|choice| choice.thinking), sum(|choice| choice.solution));
+        (details.cost, details.first_token) = (Some(outcome.cost), outcome.first_token);
+        if let Some(error) = &outcome.error {
+            details.code = Some(error.clone());
+        }
+    }
+}
+
+impl Details {
+    /// How it ended, in a word.
+    fn outcome(&self) -> &'static str {
+        match (self.ended.as_deref(), self.status) {
+            (Some("finished"), _) => "answered",
+            (Some("hung_up"), _) | (None, None) => "hung_up",
+            (Some(_), _) => "failed",
+            (None, Some(status)) if status.as_u16() < 400 => "answered",
+            (None, Some(StatusCode::INTERNAL_SERVER_ERROR | StatusCode::BAD_GATEWAY)) => "failed",
+            (None, Some(StatusCode::GATEWAY_TIMEOUT)) => "failed",
+            (None, Some(_)) => "refused",
+        }
+    }
+}
+
+impl Drop for AccessRecord {
+    fn drop(&mut self) {
+        let details = self.details.get_mut().unwrap_or_else(PoisonError::into_inner);
+        tracing::info!(
+            target: TARGET,
+            request = details.id,
+            key = details.key.as_ref().map(AccountId::as_str),
+            method = self.method.as_str(),
+            path = &*self.path,
+            asked = details.asked.as_deref(),
+            model = details.model.as_deref(),
+            target = details.target.as_deref(),
+            status = details.status.map(|status| status.as_u16()),
+            outcome = details.outcome(),
+            code = details.code.as_deref(),
+            prompt_tokens = details.prompt.map(|tokens| tokens.0),
+            thinking_tokens = details.thinking.map(|tokens| tokens.0),
+            answer_tokens = details.answer.map(|tokens| tokens.0),
+            cost_usd = details.cost.map(tracing::field::display),
+            seconds = details.seconds.map(milliseconds),
+            first_token_seconds = details.first_token.map(milliseconds),
+            "request"
+        );
+    }
+}
+
+/// The beginning of what a caller wrote.
+fn shown(text: &str) -> Box<str> {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
+/// Seconds, to the millisecond.
+fn milliseconds(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}

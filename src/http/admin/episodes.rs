@@ -1,0 +1,166 @@
+//! `/admin/episodes`: runs of agents, of whichever account: how they stand, more for one, the end of one.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::Request;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use crate::agent::Episode;
+use crate::chat::{EpisodeRaise, ToolCounts};
+use crate::gateway::{Gateway, Shown};
+use crate::units::{AccountId, Count, EpisodeId, Tokens};
+
+use super::query::{Asked, Span};
+use super::{Admin, page};
+use crate::http::error::Problem;
+use crate::http::fields::Fields;
+use crate::http::{body, budget, episodes};
+
+/// `GET /admin/episodes`: runs by account and name; with `account`, only that account's.
+pub(super) async fn list(State(admin): State<Arc<Admin>>, asked: Asked) -> Result<Response, Problem> {
+    let span = Span::read(asked, &["after", "limit", "account"])?;
+    let account = span.account.as_deref().map(account).transpose()?;
+    let after = span.after.as_deref().map(cursor).transpose()?;
+    let most = span.most();
+    let runs = admin.running()?.episodes(account.as_ref(), after.as_ref(), most.saturating_add(1)).await;
+    let mut runs = runs.map_err(|error| Problem::no_episode(&error))?;
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let has_more = runs.len() > most;
+    runs.truncate(most);
+    let next = runs.last().filter(|_| has_more).map(|(account, run)| format!("{account} {}", run.id));
+    let data: Vec<Value> = runs.iter().map(|(account, run)| summary(account, run)).collect();
+    Ok(page(&json!({ "object": "list", "data": data, "next": next })))
+}
+
+/// `GET /admin/episodes/{id}?account=…`: with what it has used and what is left.
+pub(super) async fn show(
+    State(admin): State<Arc<Admin>>,
+    Path(id): Path<String>,
+    asked: Asked,
+) -> Result<Response, Problem> {
+    let (account, id) = named(asked, &id)?;
+    let shown = admin.running()?.episode(&account, &id).await;
+    shown_of(&account, shown.map_err(|error| Problem::no_episode(&error))?)
+}
+
+/// `POST /admin/episodes/{id}/raise?account=…`: so much more of what it is limited in.
+pub(super) async fn raise(
+    State(admin): State<Arc<Admin>>,
+    Path(id): Path<String>,
+    asked: Asked,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let (account, id) = named(asked, &id)?;
+    let mut fields = body::fields(request, &admin.settings).await?;
+    let more = more(&mut fields)?;
+    fields.end()?;
+    let gateway = admin.running()?;
+    may_be_raised(gateway, &account, &id).await?;
+    tracing::info!(%account, episode = %id, "raised a run's limits");
+    change(gateway, &account, &id, &more).await
+}
+
+/// `POST /admin/episodes/{id}/end?account=…`: it takes no step any more, for good.
+pub(super) async fn end(
+    State(admin): State<Arc<Admin>>,
+    Path(id): Path<String>,
+    asked: Asked,
+) -> Result<Response, Problem> {
+    let (account, id) = named(asked, &id)?;
+    let more = EpisodeRaise { is_end: true, raises: 1, ..EpisodeRaise::default() };
+    tracing::info!(%account, episode = %id, "ended a run");
+    change(admin.running()?, &account, &id, &more).await
+}
+
+async fn change(
+    gateway: &Gateway,
+    account: &AccountId,
+    id: &EpisodeId,
+    more: &EpisodeRaise,
+) -> Result<Response, Problem> {
+    let changed = gateway.raise_episode(account, id, more).await;
+    shown_of(account, changed.map_err(|error| Problem::no_episode(&error))?)
+}
+
+/// What has ended stays so.
+async fn may_be_raised(gateway: &Gateway, account: &AccountId, id: &EpisodeId) -> Result<(), Problem> {
+    let known = gateway.episode(account, id).await.map_err(|error| Problem::no_episode(&error))?;
+    match known {
+        Some(known) if known.episode.raised.is_end => Err(Problem::standing(
+            "this run was ended, which is for good: begin another one".to_owned(),
+            "ended",
+        )),
+        Some(_) => Ok(()),
+        None => Err(unknown()),
+    }
+}
+
+fn more(fields: &mut Fields) -> Result<EpisodeRaise, Problem> {
+    let (cost, thinking) = (budget::cost(fields)?, fields.whole("thinking_tokens")?);
+    let (turns, tools) = (fields.whole("turns")?, budget::tool_calls(fields)?);
+    let more = EpisodeRaise {
+        cost: cost.unwrap_or_default(),
+        thinking: Tokens(thinking.unwrap_or_default()),
+        turns: Count(turns.unwrap_or_default()),
+        tools: ToolCounts { all: tools.all.unwrap_or_default(), each: tools.each },
+        is_end: false,
+        raises: 1,
+    };
+    if more == (EpisodeRaise { raises: 1, ..EpisodeRaise::default() }) {
+        let must = "say by how much: cost_usd, thinking_tokens, turns or tool_calls";
+        return Err(Problem::invalid(None, must));
+    }
+    Ok(more)
+}
+
+/// Whose run it is, and which.
+fn named(asked: Asked, id: &str) -> Result<(AccountId, EpisodeId), Problem> {
+    let span = Span::read(asked, &["account"])?;
+    let whose = span.account.ok_or_else(|| Problem::missing("account", "the account whose run it is"))?;
+    Ok((account(&whose)?, id.parse().map_err(|_| unknown())?))
+}
+
+fn account(path: &str) -> Result<AccountId, Problem> {
+    path.parse().map_err(|error| Problem::invalid(Some("account"), format!("is {error}")))
+}
+
+/// The `next` of another page.
+fn cursor(text: &str) -> Result<(AccountId, EpisodeId), Problem> {
+    let wrong = || Problem::invalid(Some("after"), "must be the `next` of another page");
+    let (account, id) = text.split_once(' ').ok_or_else(wrong)?;
+    Ok((account.parse().map_err(|_| wrong())?, id.parse().map_err(|_| wrong())?))
+}
+
+fn unknown() -> Problem {
+    Problem::not_found("this account has no such run, or it was too long ago").code("episode_not_found")
+}
+
+fn shown_of(account: &AccountId, shown: Option<Shown>) -> Result<Response, Problem> {
+    let shown = shown.ok_or_else(unknown)?;
+    let mut told = episodes::page(&shown);
+    told["account"] = account.as_str().into();
+    told["raised"] = raised(&shown.episode);
+    Ok(page(&told))
+}
+
+/// A run in a list, with what is known of it without asking the ledger.
+fn summary(account: &AccountId, run: &Episode) -> Value {
+    json!({
+        "object": "episode",
+        "id": run.id.as_str(),
+        "account": account.as_str(),
+        "limits": episodes::limits(&run.limits),
+        "raised": raised(run),
+        "steps": run.steps.0,
+        "used_at": run.used,
+        "model": run.last.as_ref().map(|last| &*last.model),
+        "state": run.last.as_ref().map(|last| last.ended.word()),
+    })
+}
+
+fn raised(run: &Episode) -> Value {
+    json!({ "times": run.raised.raises, "is_ended": run.raised.is_end })
+}

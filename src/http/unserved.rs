@@ -1,0 +1,64 @@
+//! Paths that are not here: those of other APIs' endpoints are told what is.
+
+use axum::http::Uri;
+
+use super::error::Problem;
+
+/// What OpenAI and its likes have under `/v1` and this gateway has not.
+const ELSEWHERE: [&str; 18] = [
+    "assistants",
+    "audio",
+    "batches",
+    "containers",
+    "evals",
+    "files",
+    "fine_tuning",
+    "images",
+    "moderations",
+    "realtime",
+    "rerank",
+    "score",
+    "skills",
+    "threads",
+    "uploads",
+    "vector_stores",
+    "videos",
+    "organization",
+];
+
+/// 404, in words that help.
+pub(super) fn problem(uri: &Uri) -> Problem {
+    let family = uri.path().strip_prefix("/v1/").and_then(|rest| rest.split('/').next());
+    match family.and_then(|family| ELSEWHERE.iter().find(|known| **known == family)) {
+        Some(family) => Problem::not_found(format!(
+            "/v1/{family} is not served here: this gateway serves /v1/chat/completions, /v1/responses, /v1/messages, \
+             /v1/completions and /v1/embeddings; send this request to its provider itself"
+        ))
+        .code("endpoint_not_served"),
+        None if uri.path().starts_with("/v1/v1/") => {
+            Problem::not_found("there is no such path: /v1 is there twice, so leave it out of the base URL")
+        }
+        None => Problem::not_found("there is no such path; the API is under /v1"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, code: &str, words: &str) {
+        let error = problem(&path.parse().unwrap()).to_json()["error"].take();
+        assert_eq!(error["code"], code, "{path}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{path}: {error}");
+    }
+
+    #[test]
+    fn an_endpoint_of_another_api_is_told_what_is_served() {
+        check("/v1/audio/speech", "endpoint_not_served", "/v1/audio is not served here");
+        check("/v1/images/generations", "endpoint_not_served", "/v1/chat/completions");
+        check("/v1/batches", "endpoint_not_served", "/v1/embeddings");
+        check("/v1/nothing", "not_found", "under /v1");
+        check("/audio", "not_found", "under /v1");
+        check("/v1/v1/chat/completions", "not_found", "twice");
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether the database works, and since when it does not: said once when it stops and once when it is back, however often
+//! it is tried in between and by whom.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::time::Instant;
+
+use crate::units::Timestamp;
+
+use super::JournalError;
+use super::sync::Mutex;
+
+/// What those who use the database find out together.
+#[derive(Debug, Default)]
+pub(super) struct Outage {
+    /// Whether there is one, so that a database that works costs nobody a lock.
+    is_on: AtomicBool,
+    began: Mutex<Option<(Timestamp, Instant)>>,
+}
+
+impl Outage {
+    /// It did not work; `what` could not be done.
+    pub(super) fn failed(&self, what: &'static str, error: &JournalError) {
+        let source = std::error::Error::source(error).map(ToString::to_string);
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((since, _)) = *began {
+            tracing::debug!(%error, source, what, %since, "the database is still gone");
+            return;
+        }
+        let since = Timestamp::now();
+        *began = Some((since, Instant::now()));
+        self.is_on.store(true, Ordering::Release);
+        drop(began);
+        tracing::error!(
+            %error, source, what, %since,
+            "the database is gone, or takes nothing: what cannot be recorded is refused until it is back; trying again"
+        );
+    }
+
+    /// It worked.
+    pub(super) fn worked(&self) {
+        if !self.is_on.load(Ordering::Acquire) {
+            return;
+        }
+        let over = self.began.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.is_on.store(false, Ordering::Release);
+        if let Some((since, began)) = over {
+            tracing::info!(%since, gone_for = ?began.elapsed(), "the database is back");
+        }
+    }
+
+    /// Since when it does not work.
+    pub(super) fn since(&self) -> Option<Timestamp> {
+        self.began.lock().unwrap_or_else(PoisonError::into_inner).map(|(since, _)| since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_begins_with_the_first_failure_and_ends_with_the_first_success() {
+        let outage = Outage::default();
+        assert_eq!(outage.since(), None);
+        outage.failed("the lease is not renewed", &JournalError::new("refused"));
+        let since = outage.since();
+        assert!(since.is_some());
+        outage.failed("nothing is written", &JournalError::new("refused"));
+        assert_eq!(outage.since(), since);
+        outage.worked();
+        outage.worked();
+        assert_eq!(outage.since(), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! `stint check` and what a model that cannot be loaded does to the rest.
+
+use std::process::Output;
+
+use serde_json::json;
+
+use crate::harness::{Answer, Folder};
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The embedded model, and one whose file is none.
+fn with_a_bad_model(more: &str) -> Folder {
+    let folder = Folder::new(&format!(
+        "[engine]\n{more}\n[[backend]]\nkind = \"local\"\nfile = \"bad.gguf\"\n[[backend.model]]\nname = \"bad\"\n\
+         price_input = \"1\"\nprice_output = \"1\"\n"
+    ));
+    // One that was not downloaded whole.
+    let whole = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf")).unwrap();
+    std::fs::write(folder.path().join("bad.gguf"), &whole[..whole.len() - 4096]).unwrap();
+    folder
+}
+
+#[test]
+fn check_opens_model_files() {
+    let output = with_a_bad_model("").stint("check").output().unwrap();
+    assert!(!output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("but bad cannot be served: not a usable GGUF file"), "{}", text(&output));
+    let output = with_a_bad_model("skip_unusable = true").stint("check").output().unwrap();
+    assert!(
+        output.status.success() && text(&output).contains("but bad cannot be served"),
+        "{}",
+        text(&output)
+    );
+}
+
+#[tokio::test]
+async fn a_bad_model_stops_the_start_or_is_left_out_where_that_is_allowed() {
+    let folder = with_a_bad_model("");
+    let output = folder.stint("serve").env("STINT_LISTEN", "127.0.0.1:0").output().unwrap();
+    assert!(
+        !output.status.success() && text(&output).contains("the model bad cannot be served"),
+        "{}",
+        text(&output)
+    );
+    let process = with_a_bad_model("skip_unusable = true").serve();
+    process.logged("it cannot be served, and is left out").await;
+    let ask = async |model: &str| -> Answer {
+        let body = json!({ "model": model, "messages": [{ "role": "user", "content": "1+1=" }] });
+        process.ask("", &body).await
+    };
+    ask("reasoner").await.good();
+    ask("auto").await.good();
+    assert_eq!(ask("bad").await.status, 503);
+    let model = process.get("", "/v1/models/bad").await.good();
+    assert!(model["unavailable"].as_str().unwrap().contains("not a usable GGUF file"), "{model}");
+}
+
+#[test]
+fn check_asks_upstreams_where_it_is_told_to() {
+    let folder = Folder::new(
+        "[engine]\nembedded = false\n[[backend]]\nname = \"gone\"\nbase_url = \"http://127.0.0.1:9/v1\"\nmodels = [\"m\"]\n",
+    );
+    assert!(folder.stint("check").output().unwrap().status.success());
+    let output = folder.stint("check").arg("--connect").output().unwrap();
+    assert!(!output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("gone at http://127.0.0.1:9/v1: cannot be used"), "{}", text(&output));
+}
+
+#[tokio::test]
+async fn tokens_are_counted_where_a_tokenizer_is_and_guessed_as_that_elsewhere() {
+    let folder = Folder::new("[[backend]]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodels = [\"m\"]\n");
+    let process = folder.serve();
+    let count = async |model: &str| {
+        let body = json!({ "model": model, "messages": [{ "role": "user", "content": "What is 12+34*2?" }] });
+        let request = process.client.post(format!("{}/v1/messages/count_tokens", process.base));
+        Answer::of(request.header("content-type", "application/json").body(body.to_string())).await.good()
+    };
+    let exact = count("reasoner").await;
+    assert!(exact.get("estimated").is_none() && exact["input_tokens"].as_u64() > Some(0), "{exact}");
+    let guess = count("m").await;
+    assert_eq!(guess["estimated"], true, "{guess}");
+    assert!((8..=20).contains(&guess["input_tokens"].as_u64().unwrap()), "{guess}");
+}
