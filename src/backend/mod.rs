@@ -8,6 +8,7 @@ mod failure;
 pub mod fleet;
 pub mod local;
 mod pace;
+mod prefill;
 pub mod remote;
 pub mod scripted;
 

@@ -16,7 +16,10 @@ use super::line::{Joined, News, SHEDS, Waiter, jittered, tell};
 use super::load::Load;
 use super::queue::Queue;
 use super::roster::{Answer, Need, Roster, Standing};
-use super::{Cause, Seat, Settings, Target, Want};
+use super::{Cause, ConcurrencySettings, Seat, Settings, Target, Want};
+
+/// For such a share of the time that a request waits for a place, a trial may keep it waiting.
+const TRIAL_SHARE: f64 = 0.25;
 
 /// The targets of one model.
 #[derive(Debug)]
@@ -66,7 +69,10 @@ impl Fleet {
     /// keep their places. Targets that say themselves when they are full go on doing so.
     pub fn treat(&self, settings: Settings) {
         let before = self.settings();
-        let settings = Settings { concurrency: before.concurrency.and(settings.concurrency), ..settings };
+        // What lowers a limit belongs to the backend.
+        let concurrency = before.concurrency.zip(settings.concurrency);
+        let concurrency = concurrency.map(|(before, now)| ConcurrencySettings { signal: before.signal, ..now });
+        let settings = Settings { concurrency, ..settings };
         if settings == before {
             return;
         }
@@ -145,11 +151,20 @@ impl Fleet {
         let mut news = News::new();
         let answered = self.join(want, until, now, &mut news);
         tell(news);
-        let answered = match answered? {
+        let mut answered = match answered? {
             Joined::Seated(seat) => return Ok(seat),
             Joined::InLine(answered) => answered,
         };
-        match tokio::time::timeout_at(until, answered).await {
+        // Nobody waits for long for the sake of a trial.
+        let soon = now + until.saturating_duration_since(now).mul_f64(TRIAL_SHARE);
+        let told = match tokio::time::timeout_at(soon, &mut answered).await {
+            Ok(told) => Ok(told),
+            Err(_) => {
+                self.change(|roster, now| roster.make_way(now));
+                tokio::time::timeout_at(until, answered).await
+            }
+        };
+        match told {
             Ok(Ok(told)) => told,
             _ => Err(self.shed("late", Duration::from_secs(1))),
         }
@@ -163,7 +178,7 @@ impl Fleet {
         match state.roster.find(&need, Instant::now()) {
             Answer::To { place, probe } => {
                 drop(state);
-                Some(Seat::new(self.clone(), place, want.calls, probe))
+                Some(Seat::new(self.clone(), place, want, probe))
             }
             Answer::Full | Answer::Resting(_) | Answer::Spent => None,
         }
@@ -179,7 +194,7 @@ impl Fleet {
         }
         let place = state.roster.find_beside(&need, Instant::now())?;
         drop(state);
-        Some(Seat::new(self.clone(), place, want.calls, false))
+        Some(Seat::new(self.clone(), place, want, false))
     }
 
     /// After how long a silence a second target is asked beside the first; nothing where there is no other.

@@ -75,7 +75,7 @@ impl Fleet {
     fn seated(self: &Arc<Self>, roster: &mut Roster, want: &Want, now: Instant) -> Option<Told> {
         let need = Need { beginning: want.beginning, calls: want.calls, again: false, not: &[] };
         match roster.find(&need, now) {
-            Answer::To { place, probe } => Some(Ok(Seat::new(self.clone(), place, want.calls, probe))),
+            Answer::To { place, probe } => Some(Ok(Seat::new(self.clone(), place, want, probe))),
             Answer::Resting(wait) => {
                 let wait = jittered(wait, roster.chance() / 10.0);
                 Some(Err(self.refusal(
@@ -104,7 +104,20 @@ impl Fleet {
             state.queue.passed(want.priority, want.party, want.calls);
             return seated.map(Joined::Seated);
         }
-        self.line_up(&mut state, want, until, now, news).map(Joined::InLine)
+        match self.line_up(&mut state, want, until, now, news) {
+            // Nobody is refused for the sake of a trial.
+            Err(refused) if state.roster.make_way(now) => {
+                self.advance(&mut state, now, news);
+                let is_next = state.queue.calls_before(want.priority, want.party) == 0;
+                let seated = if is_next { self.seated(&mut state.roster, &want, now) } else { None };
+                match seated {
+                    Some(seated) => seated.map(Joined::Seated),
+                    None => self.line_up(&mut state, want, until, now, news).map(Joined::InLine),
+                }
+                .map_err(|_| refused)
+            }
+            joined => joined.map(Joined::InLine),
+        }
     }
 
     /// Waits in line, unless that is hopeless.
