@@ -62,6 +62,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn resent(&self) -> u64 {
         0
     }
+
+    /// How often since this was last asked an answer said that nothing is left of the upstream's rate limit.
+    fn rate_limits_spent(&self) -> u64 {
+        0
+    }
 }
 
 /// One call of a backend.

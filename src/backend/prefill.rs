@@ -34,6 +34,7 @@ pub(crate) struct Prefill {
     samples: VecDeque<Sample>,
     constant: f64,
     per_token: f64,
+    knows_slope: bool,
     longest: Option<f64>,
     usual: f64,
 }
@@ -67,7 +68,7 @@ impl Prefill {
     /// Draws the line anew. Where all prompts are about as long, the slope stays as it was.
     pub(crate) fn fit(&mut self) {
         if let Some(slope) = self.slope() {
-            self.per_token = slope.max(0.0);
+            (self.per_token, self.knows_slope) = (slope.max(0.0), true);
         }
         let mut samples: Vec<Sample> = self.samples.iter().copied().collect();
         samples.sort_by(|one, other| one.tokens.total_cmp(&other.tokens));
@@ -104,9 +105,10 @@ impl Prefill {
         self.constant + self.per_token * self.usual
     }
 
-    /// The line: seconds in any case, and seconds for each token.
-    pub(crate) fn line(&self) -> (f64, f64) {
-        (self.constant, self.per_token)
+    /// The line: seconds in any case, and seconds for each token. Nothing where prompts of several lengths were not measured
+    /// yet.
+    pub(crate) fn line(&self) -> Option<(f64, f64)> {
+        self.knows_slope.then_some((self.constant, self.per_token))
     }
 }
 

@@ -162,8 +162,9 @@ pub(super) struct Base {
 const GGUF: &[u8] = b"GGUF";
 
 /// The keys that only some kinds have.
-const OF_SOME: [&str; 12] = [
+const OF_SOME: [&str; 13] = [
     "file",
+    "concurrency_signal",
     "base_url",
     "deployment",
     "metrics_url",
@@ -221,7 +222,7 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
         section.allow(&OF_SOME);
     }
     if kind != Kind::Local {
-        base.deployments = deployment::deployments(section, &name, &base.client);
+        base.deployments = deployment::deployments(section, kind, &name, &base.client);
         deployment::doubt_keyless(section, kind, &base.deployments);
     }
     let mut models = model::declared(section, &base, known);

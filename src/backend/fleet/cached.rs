@@ -34,9 +34,8 @@ impl Cached {
         self.slots.resize(SLOTS, None);
         let place = usize::try_from(conversation % SLOTS as u64).unwrap_or(0);
         let Some(slot) = self.slots.get_mut(place) else { return tokens };
-        let fresh = |sent: &Sent| {
-            sent.conversation == conversation && now.saturating_duration_since(sent.at) < KEPT
-        };
+        let fresh =
+            |sent: &Sent| sent.conversation == conversation && now.saturating_duration_since(sent.at) < KEPT;
         let before = slot.filter(fresh).map_or(Tokens::ZERO, |sent| sent.tokens);
         *slot = Some(Sent { conversation, tokens, at: now });
         tokens.saturating_sub(before)
@@ -52,7 +51,11 @@ mod tests {
         let (mut cached, now) = (Cached::default(), Instant::now());
         let mut check = |conversation, tokens, seconds, read| {
             let at = now + Duration::from_secs(seconds);
-            assert_eq!(cached.sends(conversation, Tokens(tokens), at), Tokens(read), "{tokens} after {seconds}");
+            assert_eq!(
+                cached.sends(conversation, Tokens(tokens), at),
+                Tokens(read),
+                "{tokens} after {seconds}"
+            );
         };
         check(7, 10_000, 0, 10_000);
         check(7, 10_400, 10, 400);

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::backend::{Failure, Fault};
+use crate::units::Tokens;
 
 use super::breaker::Harm;
 use super::roster::Fall;
@@ -12,6 +15,12 @@ use super::waits::Wait;
 use super::{Cause, Fleet};
 
 impl Fleet {
+    /// A call with a prompt of so many tokens is sent now; says how many of them are read anew, and how many calls are under
+    /// way there.
+    pub(super) fn begins(&self, place: usize, conversation: u64, tokens: Tokens) -> (Tokens, u32) {
+        self.lock().roster.begins(place, conversation, tokens, Instant::now())
+    }
+
     /// A call got its first token.
     pub(super) fn first(self: &Arc<Self>, place: usize, wait: Wait) {
         self.change(|roster, now| roster.first(place, wait, now));

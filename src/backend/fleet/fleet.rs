@@ -1,6 +1,6 @@
 //! The targets of one model, and seats on them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -10,13 +10,14 @@ use crate::backend::{Backend, Failure, Fault};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::metrics::Metrics;
+use crate::tasks::Lag;
 use crate::units::Tokens;
 
 use super::line::{Joined, News, SHEDS, Waiter, jittered, tell};
 use super::load::Load;
 use super::queue::Queue;
 use super::roster::{Answer, Need, Roster, Standing};
-use super::{Cause, ConcurrencySettings, Seat, Settings, Target, Want};
+use super::{Cause, ConcurrencySettings, Seat, Settings, Signal, Target, Want};
 
 /// For such a share of the time that a request waits for a place, a trial may keep it waiting.
 const TRIAL_SHARE: f64 = 0.25;
@@ -27,6 +28,8 @@ pub struct Fleet {
     pub(super) model: Arc<str>,
     targets: Vec<Target>,
     settings: ArcSwap<Settings>,
+    /// How late this process's tasks wake; nothing where nobody measures it.
+    lag: OnceLock<Lag>,
     pub(super) metrics: Arc<Metrics>,
     state: Mutex<State>,
 }
@@ -50,7 +53,17 @@ impl Fleet {
         let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
         let roster = Roster::new(members, settings, seed, Instant::now());
         let state = Mutex::new(State { roster, queue: Queue::new(settings.queue_max) });
-        Arc::new(Fleet { model, targets, settings: ArcSwap::from_pointee(settings), metrics, state })
+        let (settings, lag) = (ArcSwap::from_pointee(settings), OnceLock::new());
+        Arc::new(Fleet { model, targets, settings, lag, metrics, state })
+    }
+
+    /// From now on the time that this process loses by itself is held against no target. The first one that is named counts.
+    pub fn allow_for(&self, lag: &Lag) {
+        self.lag.get_or_init(|| lag.clone());
+    }
+
+    pub(super) fn lag(&self) -> &Lag {
+        self.lag.get_or_init(Lag::default)
     }
 
     /// Begins the counts of what may go wrong: from here on it is asked.
@@ -59,6 +72,10 @@ impl Fleet {
             let faults = Fault::ALL.map(Fault::word).into_iter();
             let causes = [Cause::Failures, Cause::Rate, Cause::Credential].map(Cause::word).into_iter();
             self.metrics.begin_target((&*self.model, &*target.name), faults, causes);
+            for signal in [Signal::Waits, Signal::Refusals] {
+                let labels = &[&*self.model, &*target.name, signal.word()];
+                self.metrics.backends.limit_falls.with_label_values(labels);
+            }
         }
         for why in SHEDS {
             self.metrics.backends.sheds.with_label_values(&[&*self.model, why]);
@@ -71,7 +88,8 @@ impl Fleet {
         let before = self.settings();
         // What lowers a limit belongs to the backend.
         let concurrency = before.concurrency.zip(settings.concurrency);
-        let concurrency = concurrency.map(|(before, now)| ConcurrencySettings { signal: before.signal, ..now });
+        let concurrency =
+            concurrency.map(|(before, now)| ConcurrencySettings { signal: before.signal, ..now });
         let settings = Settings { concurrency, ..settings };
         if settings == before {
             return;
@@ -82,10 +100,13 @@ impl Fleet {
         state.queue.resize(settings.queue_max);
     }
 
-    /// Counts what a target's client sent once more by itself: a retry like any other, though nobody is charged for what
-    /// was not read.
-    pub(super) fn count_resent(&self, place: usize) {
+    /// Takes what a target's client tells of its calls. What it sent once more by itself is a retry like any other, though
+    /// nobody is charged for what was not read. Where nothing is left of a rate limit there are to be fewer calls.
+    pub(super) fn hear(&self, place: usize) {
         let target = &self.targets[place];
+        if target.backend.rate_limits_spent() > 0 {
+            self.lock().roster.spent(place, Instant::now());
+        }
         let times = target.backend.resent();
         if times > 0 {
             let (model, name) = (&*self.model, &*target.name);
@@ -160,7 +181,7 @@ impl Fleet {
         let told = match tokio::time::timeout_at(soon, &mut answered).await {
             Ok(told) => Ok(told),
             Err(_) => {
-                self.change(|roster, now| roster.make_way(now));
+                self.change(Roster::make_way);
                 tokio::time::timeout_at(until, answered).await
             }
         };
@@ -227,6 +248,17 @@ impl Fleet {
             series.in_flight.with_label_values(labels).set(i64::from(standing.calls));
             if let Some(places) = standing.places {
                 series.concurrency_limit.with_label_values(labels).set(i64::from(places));
+            }
+        }
+        self.show_falls();
+    }
+
+    fn show_falls(&self) {
+        let falls = self.lock().roster.falls();
+        for (target, falls) in self.targets.iter().zip(falls) {
+            for (signal, times) in [(Signal::Waits, falls.waits), (Signal::Refusals, falls.refusals)] {
+                let labels = &[&*self.model, &*target.name, signal.word()];
+                self.metrics.backends.limit_falls.with_label_values(labels).inc_by(times);
             }
         }
     }

@@ -106,7 +106,10 @@ mod tests {
         latency.silent(Duration::from_secs(60), now);
         assert!((latency.expected(0, now) - 60.0).abs() < 1e-9);
         assert!(!is_unusual(&latency, 8) && is_unusual(&latency, 9));
-        assert!(!latency.is_unusual(Duration::from_secs(79), 10.0), "a prompt that is ten times as long to read");
+        assert!(
+            !latency.is_unusual(Duration::from_secs(79), 10.0),
+            "a prompt that is ten times as long to read"
+        );
         let mut quick = Latency::default();
         quick.measured(Duration::from_millis(100), now);
         assert!(!is_unusual(&quick, 5), "nobody is blamed for five seconds");

@@ -37,6 +37,16 @@ pub enum Signal {
     Refusals,
 }
 
+impl Signal {
+    /// The word in metrics and in configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Signal::Waits => "waits",
+            Signal::Refusals => "refusals",
+        }
+    }
+}
+
 impl Default for ConcurrencySettings {
     fn default() -> ConcurrencySettings {
         ConcurrencySettings { min: 4, start: 1024, max: 4096, tolerance: 2.0, signal: Signal::Waits }

@@ -133,7 +133,10 @@ impl Roster {
     /// Finds a target and takes its places. A target that is due for its probe goes first; one that answers now and
     /// then goes where no other is left: rates never take the last one away.
     pub(super) fn find(&mut self, need: &Need, now: Instant) -> Answer {
-        self.members.iter_mut().filter_map(|member| member.limit.as_mut()).for_each(|limit| limit.expire(now));
+        self.members
+            .iter_mut()
+            .filter_map(|member| member.limit.as_mut())
+            .for_each(|limit| limit.expire(now));
         let admits: Vec<Admits> = self.members.iter().map(|member| member.breaker.admits(now)).collect();
         let of = |wanted| (0..admits.len()).filter(|place| admits[*place] == wanted).collect::<Vec<_>>();
         let allowed = |places: Vec<usize>| {
@@ -227,7 +230,7 @@ impl Roster {
     /// Ends trials for whose sake alone a request finds no place. True where there was one.
     pub(super) fn make_way(&mut self, now: Instant) -> bool {
         let limits = self.members.iter_mut().filter_map(|member| member.limit.as_mut());
-        limits.fold(false, |made, limit| limit.make_way(now) || made)
+        limits.filter_map(|limit| limit.make_way(now).then_some(())).count() > 0
     }
 
     /// A call of a conversation is sent now, with a prompt of so many tokens; says how many of them are read anew, and how
@@ -350,7 +353,10 @@ impl Roster {
 
     /// How often the limit of each target fell since this was last asked.
     pub(super) fn falls(&mut self) -> Vec<Falls> {
-        self.members.iter_mut().map(|member| member.limit.as_mut().map(Limit::falls).unwrap_or_default()).collect()
+        self.members
+            .iter_mut()
+            .map(|member| member.limit.as_mut().map(Limit::falls).unwrap_or_default())
+            .collect()
     }
 
     /// A number that nobody foresees, from 0 to 1.

@@ -75,7 +75,9 @@ impl Waits {
         let due = self.learned.is_none_or(|at| now.saturating_duration_since(at) >= LEARNED_EVERY);
         let taken = match (all, due) {
             (true, _) => window,
-            (false, true) => window.get(window.len() / 2..).and_then(|rest| rest.get(..1)).unwrap_or_default(),
+            (false, true) => {
+                window.get(window.len() / 2..).and_then(|rest| rest.get(..1)).unwrap_or_default()
+            }
             (false, false) => return,
         };
         self.learned = Some(now);
@@ -90,7 +92,9 @@ impl Waits {
 
     /// Takes waits, whatever they were.
     pub(super) fn take(&mut self, window: &[Judged]) {
-        for Judged { wait, .. } in window.iter().filter(|judged| !judged.wait.hidden && !judged.wait.is_blurred()) {
+        for Judged { wait, .. } in
+            window.iter().filter(|judged| !judged.wait.hidden && !judged.wait.is_blurred())
+        {
             self.line.add(wait.tokens, wait.upstream());
         }
         self.line.fit();
