@@ -161,7 +161,7 @@ impl Limit {
     fn note(&mut self, judged: Judged, in_flight: u32, now: Instant) {
         self.expire(now);
         if let Some(trial) = &mut self.trial {
-            if let Some(verdict) = trial.note(judged) {
+            if let Some(verdict) = trial.note(judged, self.settings.tolerance) {
                 self.conclude(verdict, now);
             }
             return;
@@ -274,6 +274,7 @@ impl Limit {
                 self.waits.replace(&trial.into_waits());
                 self.wait_longer(now);
             }
+            Verdict::Unclear => self.wait_longer(now),
         }
     }
 }

@@ -61,7 +61,7 @@ fn a_target_that_is_full_is_found_out_in_seconds_and_gets_more_again_when_it_has
     assert!(before > 100, "{before}");
     // It has done well with so many a moment ago: for a minute nothing is held against it.
     let fell = rush.passes(90.0, shared(8.0, 0.05), |places| places <= before / 2).expect("it falls");
-    assert!(fell > 60.0 && fell <= 65.0, "{fell}");
+    assert!(fell > 60.0 && fell <= 75.0, "{fell}");
     assert!((8..=40).contains(&rush.limit.places()), "{}", rush.limit.places());
     let back = rush.passes(60.0, shared(1_000.0, 0.05), |places| places >= before).expect("it is back");
     assert!(back <= 30.0, "{back}");
@@ -75,7 +75,7 @@ fn a_target_that_is_full_from_the_first_call_on_is_found_out_once_it_was_seen_wi
         rush.now += Duration::from_millis(100);
         rush.limit.measured(rush.wait(1, 0.1), 1, rush.now);
     }
-    let found = rush.passes(20.0, shared(6.0, 0.1), |places| places <= 13).expect("it falls");
+    let found = rush.passes(20.0, shared(6.0, 0.1), |places| places <= 15).expect("it falls");
     assert!(found <= 10.0, "{found}");
 }
 
@@ -166,19 +166,18 @@ fn what_may_have_been_our_own_delay_is_not_held_against_the_target() {
 #[test]
 fn a_trial_gives_way_to_those_who_would_be_refused_for_its_sake() {
     let mut rush = Rush::new();
-    for in_flight in [4, 16] {
+    for in_flight in [4, 15] {
         for _ in 0..20 {
             rush.now += Duration::from_millis(100);
             rush.limit.measured(rush.wait(in_flight, 0.1), in_flight, rush.now);
         }
     }
-    rush.now += Duration::from_secs(61);
     for _ in 0..40 {
         rush.now += Duration::from_millis(100);
         rush.limit.measured(rush.wait(20, 2.0), 20, rush.now);
     }
-    assert_eq!(rush.limit.places(), 15, "it is tried with fewer");
+    assert_eq!(rush.limit.places(), 15, "it is tried with as many as did well");
     assert!(rush.limit.make_way(rush.now));
-    assert_eq!(rush.limit.places(), 32);
+    assert!(rush.limit.places() >= 32);
     assert!(!rush.limit.make_way(rush.now));
 }

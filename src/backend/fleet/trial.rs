@@ -21,6 +21,8 @@ use super::waits::{Judged, load, typical};
 
 /// A gradient from which on a target counts as full.
 const FULL: f64 = 0.5;
+/// One below which it counts as slow.
+const SLOW: f64 = 0.25;
 /// So many waits are compared, at least and at most.
 pub(super) const WAITS_MIN: usize = 8;
 const WAITS_MAX: usize = 32;
@@ -48,6 +50,8 @@ pub(super) enum Verdict {
     Full,
     /// The waits are not due to the calls.
     Slow,
+    /// Neither is sure.
+    Unclear,
 }
 
 impl Trial {
@@ -74,7 +78,7 @@ impl Trial {
     }
 
     /// Notes a wait. Only calls tell something that began among fewer.
-    pub(super) fn note(&mut self, judged: Judged) -> Option<Verdict> {
+    pub(super) fn note(&mut self, judged: Judged, tolerance: f64) -> Option<Verdict> {
         let among_fewer = judged.wait.began >= self.began && f64::from(judged.wait.in_flight) <= self.places;
         if among_fewer && judged.ratio.is_some() {
             self.during.push(judged);
@@ -83,7 +87,12 @@ impl Trial {
         if (self.during.len() as f64) < (self.places / 2.0).clamp(least, most) {
             return None;
         }
-        Some(if self.gradient() >= FULL { Verdict::Full } else { Verdict::Slow })
+        let does_well = self.typical().is_some_and(|typical| typical <= tolerance);
+        Some(match self.gradient() {
+            gradient if gradient >= FULL || does_well => Verdict::Full,
+            gradient if gradient < SLOW => Verdict::Slow,
+            _ => Verdict::Unclear,
+        })
     }
 
     fn gradient(&self) -> f64 {

@@ -13,8 +13,10 @@ const OWN_SHARE_MAX: f64 = 0.1;
 const MARGIN: f64 = 0.05;
 /// Waits that are shorter than expected by so much are believed at once.
 const BETTER: f64 = 0.9;
-/// Others change what is expected by one sample in so long a time, so that a target which fills up little by little does not
-/// become what is expected of it.
+/// Those that are longer than expected by more change nothing of it: a target that is kept busy does not become what is
+/// expected of it.
+const CLOSE: f64 = 1.2;
+/// All others change it by one sample in so long a time.
 const LEARNED_EVERY: Duration = Duration::from_secs(5);
 
 /// How long one call waited for its first token.
@@ -72,7 +74,9 @@ impl Waits {
     /// Takes waits that were as they should be, `typical` times what was expected.
     pub(super) fn learn(&mut self, window: &[Judged], typical: Option<f64>, now: Instant) {
         let all = !self.line.is_full() || typical.is_some_and(|typical| typical < BETTER);
-        let due = self.learned.is_none_or(|at| now.saturating_duration_since(at) >= LEARNED_EVERY);
+        let is_close = typical.is_none_or(|typical| typical <= CLOSE);
+        let due =
+            is_close && self.learned.is_none_or(|at| now.saturating_duration_since(at) >= LEARNED_EVERY);
         let taken = match (all, due) {
             (true, _) => window,
             (false, true) => {
