@@ -13,6 +13,7 @@ mod access;
 mod agents;
 mod books;
 mod budgets;
+mod chatting;
 mod crash;
 mod dialects;
 mod endpoints;

@@ -17,6 +17,7 @@ mod latency;
 mod limit;
 mod line;
 mod load;
+mod measure;
 mod poll;
 mod queue;
 mod retry;

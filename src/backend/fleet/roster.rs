@@ -6,22 +6,21 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::chat::Origin;
-use crate::units::{Dice, Tokens};
+use crate::units::Dice;
 
 use super::Settings;
 use super::breaker::{Admits, Breaker, Cause, Ended, Harm};
 use super::cached::Cached;
 use super::choice::{Beginning, Candidate, choose, numbered};
 use super::latency::Latency;
-use super::limit::{Falls, Limit};
+use super::limit::Limit;
 use super::load::Load;
 use super::retry::Budget;
-use super::waits::Wait;
 
 /// How much the newest measurement of a place's use weighs.
 const WEIGHT: f64 = 0.2;
 /// After so many times of asking without an answer an engine's word is not believed any more.
-const STALE_AFTER: u32 = 3;
+pub(super) const STALE_AFTER: u32 = 3;
 
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]
@@ -77,24 +76,25 @@ pub struct Standing {
 /// All targets.
 #[derive(Debug)]
 pub(super) struct Roster {
-    settings: Settings,
-    members: Vec<Member>,
+    pub(super) settings: Settings,
+    pub(super) members: Vec<Member>,
     dice: Dice,
     /// How long a place is usually held, in seconds.
     held: Option<f64>,
 }
 
+/// One target, and what is known of it.
 #[derive(Debug)]
-struct Member {
+pub(super) struct Member {
     name: u64,
     origin: Option<Origin>,
     breaker: Breaker,
     budget: Budget,
-    latency: Latency,
-    limit: Option<Limit>,
-    cached: Cached,
-    calls: u32,
-    load: Option<(Load, Instant)>,
+    pub(super) latency: Latency,
+    pub(super) limit: Option<Limit>,
+    pub(super) cached: Cached,
+    pub(super) calls: u32,
+    pub(super) load: Option<(Load, Instant)>,
 }
 
 impl Roster {
@@ -227,56 +227,6 @@ impl Roster {
         self.members.iter().filter_map(|member| member.breaker.comes_back(now)).min()
     }
 
-    /// Ends trials for whose sake alone a request finds no place. True where there was one.
-    pub(super) fn make_way(&mut self, now: Instant) -> bool {
-        let limits = self.members.iter_mut().filter_map(|member| member.limit.as_mut());
-        limits.filter_map(|limit| limit.make_way(now).then_some(())).count() > 0
-    }
-
-    /// A call of a conversation is sent now, with a prompt of so many tokens; says how many of them are read anew, and how
-    /// many calls are under way there.
-    pub(super) fn begins(
-        &mut self,
-        place: usize,
-        conversation: u64,
-        tokens: Tokens,
-        now: Instant,
-    ) -> (Tokens, u32) {
-        let member = &mut self.members[place];
-        let is_judged = member.limit.is_some();
-        let tokens = if is_judged { member.cached.sends(conversation, tokens, now) } else { tokens };
-        (tokens, member.calls)
-    }
-
-    /// A call got its first token.
-    pub(super) fn first(&mut self, place: usize, wait: Wait, now: Instant) {
-        let member = &mut self.members[place];
-        member.latency.measured(member.as_usual(&wait), now);
-        if let Some(limit) = &mut member.limit {
-            limit.measured(wait, member.calls, now);
-        }
-    }
-
-    /// A call was let go that nothing had come of until then.
-    pub(super) fn in_vain(&mut self, place: usize, wait: Wait, now: Instant) {
-        let member = &mut self.members[place];
-        if let Some(limit) = &mut member.limit {
-            limit.in_vain(wait, member.calls, now);
-        }
-    }
-
-    /// A call that was silent for so long was let go. True where that is clearly beyond what is usual there, and it neither
-    /// keeps a queue of its own nor shows in its load that it works.
-    pub(super) fn silent(&mut self, place: usize, wait: Wait, now: Instant) -> bool {
-        self.in_vain(place, wait, now);
-        let fresh = self.settings.load_every * STALE_AFTER;
-        let member = &mut self.members[place];
-        let unusual = member.latency.is_unusual(wait.waited, 1.0 / member.scale(&wait));
-        member.latency.silent(member.as_usual(&wait), now);
-        let shows = member.load.is_some_and(|(_, at)| now.saturating_duration_since(at) <= fresh);
-        unusual && member.limit.is_some() && !shows
-    }
-
     /// A call came to a good end.
     pub(super) fn succeeded(&mut self, place: usize, probe: bool, now: Instant) {
         let ended = Ended { now, probe, retry_after: None, jitter: 0.0 };
@@ -292,13 +242,6 @@ impl Roster {
         }
         let ended = Ended { now, probe, retry_after: fall.retry_after, jitter };
         member.breaker.failed(fall.harm, ended)
-    }
-
-    /// A target said that nothing is left of its rate limit.
-    pub(super) fn spent(&mut self, place: usize, now: Instant) {
-        if let Some(limit) = &mut self.members[place].limit {
-            limit.refused(now);
-        }
     }
 
     /// The probe found out nothing.
@@ -351,14 +294,6 @@ impl Roster {
         self.members.iter().map(one).collect()
     }
 
-    /// How often the limit of each target fell since this was last asked.
-    pub(super) fn falls(&mut self) -> Vec<Falls> {
-        self.members
-            .iter_mut()
-            .map(|member| member.limit.as_mut().map(Limit::falls).unwrap_or_default())
-            .collect()
-    }
-
     /// A number that nobody foresees, from 0 to 1.
     pub(super) fn chance(&mut self) -> f64 {
         self.dice.share()
@@ -370,17 +305,6 @@ impl Member {
     fn has_room(&self, calls: u32) -> bool {
         let fits = |limit: &Limit| self.calls.saturating_add(calls) <= limit.places();
         self.calls == 0 || self.limit.as_ref().is_none_or(fits)
-    }
-
-    /// How many times as long as this call one with a usual prompt should wait.
-    fn scale(&self, wait: &Wait) -> f64 {
-        let waits = self.limit.as_ref().filter(|_| !wait.hidden).map(Limit::waits);
-        waits.map_or(1.0, |waits| waits.scale(wait.tokens))
-    }
-
-    /// How long this call would have waited with a usual prompt, without our own delays.
-    fn as_usual(&self, wait: &Wait) -> Duration {
-        Duration::try_from_secs_f64(wait.upstream() * self.scale(wait)).unwrap_or(wait.waited)
     }
 
     /// What the engine says counts where it knows of more than we do: others ask it too.

@@ -1,6 +1,8 @@
 use super::*;
+use crate::backend::fleet::waits::Wait;
 use crate::backend::fleet::{BreakerSettings, ConcurrencySettings};
 use crate::chat::{Message, Request, Role};
+use crate::units::Tokens;
 
 struct Yard {
     roster: Roster,
