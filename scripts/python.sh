@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a Python environment that the tests use: with OpenAI's and Anthropic's SDKs, a llama.cpp server and a Node for the
-# other SDKs, with LiteLLM's client alone, or with LangChain and Pydantic AI.
+# other SDKs, with LiteLLM's client alone, with a chat model's file, or with LangChain and Pydantic AI.
 #
 #     python.sh ENVIRONMENT PINNED
 set -eu

@@ -102,6 +102,7 @@ pub async fn build(mut settings: Settings, origin: Origin) -> Result<App, BuildE
     let alerts = Alerts::new(&work, settings.webhook.as_ref()).map_err(BuildError::Alerts)?;
     // Whoever cannot be had ends the start before this replica is known to others.
     let served = models::serve(&settings, &Served::default(), &metrics, &work)?;
+    served.measure_lag(&work, &metrics);
     served.fit(&mut settings);
     let means = Means { served, calibration: calibration(&settings)? };
     let listeners = Listeners::bind(&settings)?;

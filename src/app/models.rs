@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::backend::fleet::{self, Fleet, Page, Poller, Target};
+use crate::backend::Backend;
+use crate::backend::fleet::{self, Fleet, Page, Poller, Signal, Target};
 use crate::backend::local::Measure;
 use crate::backend::remote::anthropic::Anthropic;
 use crate::backend::remote::gemini::Gemini;
@@ -20,7 +21,7 @@ use crate::config::{self, Deployment, Settings, Source};
 use crate::engine::{self, EngineError, GgufError};
 use crate::metrics::Metrics;
 use crate::prompt::PromptError;
-use crate::tasks::Tasks;
+use crate::tasks::{Lag, Tasks};
 
 use super::build::BuildError;
 use super::engines::{self, Started, Watched, Weights};
@@ -62,6 +63,8 @@ pub(super) struct Served {
     poller: Option<Poller>,
     /// The engines of this configuration and of those before it.
     started: Started,
+    /// How late this process's tasks wake, by which no target is judged.
+    lag: Lag,
 }
 
 /// A model's fleet, and what it was made of.
@@ -99,8 +102,8 @@ pub(super) fn serve(
     work: &Tasks,
 ) -> Result<Served, BuildError> {
     let (connections, poller) = (before.connections.renewed(), poller(settings, before)?);
-    let started = before.started.clone();
-    let mut served = Served { made: BTreeMap::new(), connections, poller, started };
+    let (started, lag) = (before.started.clone(), before.lag.clone());
+    let mut served = Served { made: BTreeMap::new(), connections, poller, started, lag };
     for backend in &settings.backends {
         for (number, model) in backend.models.iter().enumerate() {
             let recipe = Recipe {
@@ -123,6 +126,7 @@ pub(super) fn serve(
                     }
                 }
             };
+            made.fleet.allow_for(&served.lag);
             served.made.insert(model.name.clone(), made);
         }
     }
@@ -162,6 +166,12 @@ impl Served {
     /// All fleets, by the model that they serve.
     pub(super) fn fleets(&self) -> Fleets {
         self.made.iter().map(|(name, made)| (name.clone(), made.fleet.clone())).collect()
+    }
+
+    /// Measures how late this process's tasks wake, until shutdown: for these fleets and for all that come after them.
+    pub(super) fn measure_lag(&self, work: &Tasks, metrics: &Arc<Metrics>) {
+        let metrics = metrics.clone();
+        self.lag.measure(work, move |late| metrics.backends.event_loop_lag.inc_by(late.as_secs_f64()));
     }
 
     /// The engines among them.
@@ -244,6 +254,9 @@ fn make(
         one(&settings.engine, &model.name, source, &mut local, &connections.apart(place))
     };
     let mut resilience = settings.resilience;
+    if let Some(concurrency) = &mut resilience.concurrency {
+        concurrency.signal = signal(&model.deployments);
+    }
     let mut targets = Vec::new();
     for (place, deployment) in model.deployments.iter().enumerate() {
         let backend = made(&reached(model, deployment, &resilience), place)?;
@@ -267,6 +280,12 @@ fn make(
         watch(poller, work, &fleet, model);
     }
     Ok(Made { recipe, fleet, local })
+}
+
+/// What lowers the limits of a model's targets. Where one of them is a provider's, waits say nothing of any.
+fn signal(deployments: &[Deployment]) -> Signal {
+    let only_refusals = deployments.iter().any(|deployment| deployment.signal == Signal::Refusals);
+    if only_refusals { Signal::Refusals } else { Signal::Waits }
 }
 
 /// Where a model's answers come from at one of its deployments.

@@ -8,6 +8,7 @@ mod failure;
 pub mod fleet;
 pub mod local;
 mod pace;
+mod prefill;
 pub mod remote;
 pub mod scripted;
 mod unavailable;
@@ -73,6 +74,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// How often since this was last asked a question was sent once more, because the connection was gone before anybody
     /// could have read it.
     fn resent(&self) -> u64 {
+        0
+    }
+
+    /// How often since this was last asked an answer said that nothing is left of the upstream's rate limit.
+    fn rate_limits_spent(&self) -> u64 {
         0
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
+use super::prefill::Prefill;
 use super::{Piece, Usage};
 use crate::catalog::Conditions;
 
@@ -18,6 +19,8 @@ pub(crate) struct Pace(Arc<Mutex<Measured>>);
 struct Measured {
     generation: Option<f64>,
     prefill: Option<f64>,
+    /// The wait for the first token by the prompt's length.
+    line: Prefill,
     token: Option<f64>,
 }
 
@@ -37,9 +40,11 @@ impl Pace {
     /// What is known now.
     pub(crate) fn conditions(&self) -> Conditions {
         let measured = self.lock();
+        // Until prompts of several lengths were read, all of the wait is put down to their tokens.
+        let (constant, per_token) = measured.line.line().unwrap_or((0.0, measured.prefill.unwrap_or(0.0)));
         Conditions {
-            queue: 0.0,
-            prefill: measured.prefill.unwrap_or(0.0),
+            queue: constant,
+            prefill: per_token,
             token: measured.token.unwrap_or(0.0),
             // Who fails is left alone by the fleet.
             healthy: true,
@@ -107,9 +112,12 @@ impl Lap {
         if self.tokens > 1 {
             average(&mut measured.token, (now - first).as_secs_f64() / (self.tokens - 1) as f64);
         }
-        if self.usage.prompt.0 > 0 && !self.waits {
+        let read = self.usage.prompt.saturating_sub(self.usage.cache_read);
+        if read.0 > 0 && !self.waits {
             let reading = (first - self.started).as_secs_f64();
-            average(&mut measured.prefill, reading / self.usage.prompt.as_f64());
+            average(&mut measured.prefill, reading / read.as_f64());
+            measured.line.add(read, reading);
+            measured.line.fit();
         }
     }
 }
@@ -127,14 +135,20 @@ mod tests {
     use crate::units::Tokens;
 
     async fn run(pace: &Pace, thinking: Option<Tokens>) {
+        reads(pace, (40, 0), 400, thinking).await;
+    }
+
+    /// Reads so many tokens, some of them from a cache, for so many milliseconds.
+    async fn reads(pace: &Pace, (prompt, cached): (u64, u64), millis: u64, thinking: Option<Tokens>) {
         let mut lap = pace.start();
-        tokio::time::advance(Duration::from_millis(400)).await;
+        tokio::time::advance(Duration::from_millis(millis)).await;
         for _ in 0..5 {
             lap.note(&Piece::Answer { text: "x".to_owned(), tokens: Tokens::ZERO });
             tokio::time::advance(Duration::from_millis(100)).await;
         }
         lap.note(&Piece::Usage(Usage {
-            prompt: Tokens(40),
+            prompt: Tokens(prompt),
+            cache_read: Tokens(cached),
             completion: Tokens(90),
             thinking,
             ..Usage::default()
@@ -149,6 +163,18 @@ mod tests {
         let conditions = pace.conditions();
         assert!((conditions.prefill - 0.010).abs() < 1e-3, "{conditions:?}");
         assert!((conditions.token - 0.125).abs() < 1e-3, "{conditions:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_its_time_in_any_case_is_told_apart_from_what_each_token_takes() {
+        let pace = Pace::default();
+        for number in 0..20 {
+            let read = 100 + 1_000 * (number % 5);
+            reads(&pace, (read + 300, 300), 250 + read, None).await;
+        }
+        let conditions = pace.conditions();
+        assert!((conditions.queue - 0.250).abs() < 0.01, "{conditions:?}");
+        assert!((conditions.prefill - 0.001).abs() < 1e-5, "{conditions:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -165,6 +165,7 @@ const GGUF: &[u8] = b"GGUF";
 /// The keys that only some kinds have.
 const OF_SOME: [&str; 13] = [
     "file",
+    "concurrency_signal",
     "base_url",
     "deployment",
     "metrics_url",
@@ -241,7 +242,7 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
         section.allow(&OF_SOME);
     }
     if kind != Kind::Local {
-        base.deployments = deployment::deployments(section, &name, &base.client);
+        base.deployments = deployment::deployments(section, kind, &name, &base.client);
         let members = members::rules(section, kind, base.is_own_server());
         base.client.members = members;
         base.deployments.iter_mut().for_each(|deployment| deployment.client.members = members);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
+use crate::backend::fleet::Signal;
 use crate::backend::remote;
 
 use super::backend::check_url;
@@ -25,17 +26,29 @@ pub struct Deployment {
     pub upstream: Option<String>,
     /// Where it publishes its load.
     pub metrics_url: Option<String>,
+    /// What tells that it has too many calls.
+    pub signal: Signal,
 }
+
+/// The signals as they are written.
+const SIGNALS: [(&str, Signal); 2] = [("waits", Signal::Waits), ("refusals", Signal::Refusals)];
 
 /// The keys of a credential.
 const CREDENTIAL: [&str; 3] = ["api_key", "api_key_env", "api_key_file"];
 
 /// The deployments of a backend; the backend itself where it names none.
-pub(super) fn deployments(backend: &Section<'_>, name: &str, client: &remote::Settings) -> Vec<Deployment> {
+pub(super) fn deployments(
+    backend: &Section<'_>,
+    kind: Kind,
+    name: &str,
+    client: &remote::Settings,
+) -> Vec<Deployment> {
     let sections = backend.sections("deployment");
+    let stated = backend.word("concurrency_signal", &SIGNALS);
     if sections.is_empty() {
-        let metrics_url = metrics_url(backend);
-        return vec![Deployment { name: name.into(), client: client.clone(), upstream: None, metrics_url }];
+        let (client, metrics_url) = (client.clone(), metrics_url(backend));
+        let signal = stated.unwrap_or(signal(kind, &client));
+        return vec![Deployment { name: name.into(), client, upstream: None, metrics_url, signal }];
     }
     if backend.has("metrics_url") {
         let remedy = "write it into each [[backend.deployment]]";
@@ -50,7 +63,8 @@ pub(super) fn deployments(backend: &Section<'_>, name: &str, client: &remote::Se
         }
         section.allow(&["upstream", "upstreams"]);
         let (client, metrics_url) = (reached(section, client), metrics_url(section));
-        deployments.push(Deployment { name: name.into(), client, upstream: None, metrics_url });
+        let signal = stated.unwrap_or(signal(kind, &client));
+        deployments.push(Deployment { name: name.into(), client, upstream: None, metrics_url, signal });
     }
     deployments
 }
@@ -102,6 +116,13 @@ pub(super) fn name_models(backend: &Section<'_>, models: &mut [Declared]) {
             }
         }
     }
+}
+
+/// A provider says when there are too many calls; one's own server lets them wait.
+fn signal(kind: Kind, client: &remote::Settings) -> Signal {
+    let url = Url::parse(&client.base_url).ok();
+    let is_own = kind.is_own_at(url.as_ref().and_then(Url::host_str));
+    if is_own { Signal::Waits } else { Signal::Refusals }
 }
 
 /// As the backend is, but for what is said here.

@@ -73,11 +73,18 @@ fn breaker(section: &Section<'_>, usual: BreakerSettings) -> BreakerSettings {
 }
 
 fn concurrency(section: &Section<'_>, usual: ConcurrencySettings) -> ConcurrencySettings {
+    let start = section.within("concurrency_start", 1..=COUNT_MAX);
+    let min =
+        section.within("concurrency_min", 1..=COUNT_MAX).unwrap_or(usual.min.min(start.unwrap_or(u32::MAX)));
+    let max = section.within("concurrency_max", 1..=COUNT_MAX).unwrap_or(usual.max.max(start.unwrap_or(0)));
     let settings = ConcurrencySettings {
-        min: section.within("concurrency_min", 1..=COUNT_MAX).unwrap_or(usual.min),
-        start: section.within("concurrency_start", 1..=COUNT_MAX).unwrap_or(usual.start),
-        max: section.within("concurrency_max", 1..=COUNT_MAX).unwrap_or(usual.max),
+        min,
+        // Where it is not said it gives way to what is.
+        start: start.unwrap_or(usual.start.min(max).max(min)),
+        max,
         tolerance: section.within("first_token_tolerance", 1.0..=100.0).unwrap_or(usual.tolerance),
+        // Each backend has its own.
+        ..usual
     };
     if !(settings.min..=settings.max).contains(&settings.start) {
         let remedy = "write concurrency_min ≤ concurrency_start ≤ concurrency_max";

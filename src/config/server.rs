@@ -108,7 +108,7 @@ pub(super) fn gateway(root: &Section<'_>) -> gateway::Settings {
         meter_every: seconds(&gateway, "meter_every", 5),
         events_max: gateway.within("events_max", 1..=65_536).unwrap_or(256),
         choices_max: gateway.within("choices_max", 1..=128).unwrap_or(8),
-        flights_max: gateway.within("flights_max", 1..=1_000_000).unwrap_or(512),
+        flights_max: gateway.within("flights_max", 1..=1_000_000).unwrap_or(1024),
         opening_quantile: opening_quantile(root),
     }
 }

@@ -2,7 +2,7 @@
 
 #![expect(missing_docs, reason = "each series carries its help text")]
 
-use prometheus::{Error, IntCounterVec, IntGaugeVec};
+use prometheus::{Counter, Error, IntCounterVec, IntGaugeVec};
 
 use super::maker::Maker;
 
@@ -12,6 +12,7 @@ pub struct Backends {
     pub queue_depth: IntGaugeVec,
     pub in_flight: IntGaugeVec,
     pub concurrency_limit: IntGaugeVec,
+    pub limit_falls: IntCounterVec,
     pub state: IntGaugeVec,
     pub trips: IntCounterVec,
     pub attempt_failures: IntCounterVec,
@@ -20,6 +21,7 @@ pub struct Backends {
     pub sheds: IntCounterVec,
     pub engine_tokens: IntCounterVec,
     pub withdrawals: IntCounterVec,
+    pub event_loop_lag: Counter,
 }
 
 impl Backends {
@@ -36,6 +38,11 @@ impl Backends {
                 "concurrency_limit",
                 "Calls that may be under way at once",
                 target,
+            )?,
+            limit_falls: make.counts(
+                "concurrency_limit_falls_total",
+                "How often the limit of calls at once fell, by what told that there were too many",
+                &["model", "target", "signal"],
             )?,
             state: make.numbers(
                 "backend_state",
@@ -71,6 +78,10 @@ impl Backends {
                 "sheds_total",
                 "Requests for which no place was found or waited for, by why",
                 &["model", "cause"],
+            )?,
+            event_loop_lag: make.sum(
+                "event_loop_lag_seconds_total",
+                "How late tasks of this process woke, all together: the processor was busy",
             )?,
             engine_tokens: make.counts(
                 "engine_tokens_total",

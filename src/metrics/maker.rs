@@ -2,8 +2,8 @@
 
 use prometheus::core::Collector;
 use prometheus::{
-    CounterVec, Error, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
-    IntGauge, IntGaugeVec, Opts, Registry,
+    Counter, CounterVec, Error, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter,
+    IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
 };
 
 /// Makes series in one registry, each with its help text.
@@ -25,6 +25,10 @@ impl Maker<'_> {
 
     pub(super) fn counts(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
         self.keep(IntCounterVec::new(opts(name, help), labels)?)
+    }
+
+    pub(super) fn sum(&self, name: &str, help: &str) -> Result<Counter, Error> {
+        self.keep(Counter::with_opts(opts(name, help))?)
     }
 
     pub(super) fn sums(&self, name: &str, help: &str, labels: &[&str]) -> Result<CounterVec, Error> {

@@ -1,10 +1,14 @@
 //! Tracked background work, so that shutdown can wait for it.
 
+mod lag;
+
 use std::future::Future;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+pub use lag::Lag;
 
 /// Spawns tasks and knows which still run. Clones share one set of tasks.
 #[derive(Debug, Clone, Default)]

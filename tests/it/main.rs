@@ -15,6 +15,7 @@ mod agents;
 mod books;
 mod browsers;
 mod budgets;
+mod chatting;
 mod checking;
 mod crash;
 mod dialects;

@@ -181,7 +181,7 @@ async fn deployments_come_from_the_configuration_and_show_in_the_metrics() {
         "stint_fallbacks_total{model=\"m\"} 0",
         "stint_demotions_total{model=\"m\"} 0",
         "stint_sheds_total{cause=\"full\",model=\"m\"} 0",
-        "stint_concurrency_limit{model=\"m\",target=\"good\"} 256",
+        "stint_concurrency_limit{model=\"m\",target=\"good\"} 1024",
         "stint_in_flight{model=\"m\",target=\"good\"} 0",
         "stint_queue_depth{model=\"m\"} 0",
     ] {

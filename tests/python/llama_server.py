@@ -1,8 +1,9 @@
 """Serves a GGUF file with a real llama.cpp server until standard input closes; prints its address first.
 
-    python llama_server.py models/reasoner.gguf [--endless]
+    python llama_server.py models/reasoner.gguf [--endless | --chat]
 
-An endless one never ends a text by itself, for tests that want to leave in the middle of one.
+An endless one never ends a text by itself, for tests that want to leave in the middle of one. One for chats has one slot, which
+keeps nothing of a prompt: a greedy answer is the same each time only where all of it is computed in the same steps.
 """
 
 import sys
@@ -23,6 +24,9 @@ def main():
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.endpoint_metrics = True
     params.sampling.ignore_eos = params.ctx_shift = "--endless" in sys.argv
+    if "--chat" in sys.argv:
+        params.n_parallel, params.n_ctx, params.cache_prompt = 1, 2048, False
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     sys.stdin.read()

@@ -46,6 +46,11 @@ impl Beginning {
         Beginning { hash: u64::from_le_bytes(first), signed_at: signed.map(|signed| signed.maker.origin) }
     }
 
+    /// What tells the conversation apart from others, as a number.
+    pub(super) fn number(self) -> u64 {
+        self.hash
+    }
+
     /// A number from 0 to below 1 that a conversation of somebody's keeps from turn to turn, as good as drawn.
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     pub fn share(&self, whose: &str) -> f64 {

@@ -3,24 +3,39 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::backend::{Failure, Fault};
+use crate::units::Tokens;
 
 use super::breaker::Harm;
 use super::roster::Fall;
 use super::seat::Probe;
+use super::waits::Wait;
 use super::{Cause, Fleet};
 
 impl Fleet {
+    /// A call with a prompt of so many tokens is sent now; says how many of them are read anew, and how many calls are under
+    /// way there.
+    pub(super) fn begins(&self, place: usize, conversation: u64, tokens: Tokens) -> (Tokens, u32) {
+        self.lock().roster.begins(place, conversation, tokens, Instant::now())
+    }
+
     /// A call got its first token.
-    pub(super) fn first(self: &Arc<Self>, place: usize, waited: Duration, hidden: bool) {
-        self.change(|roster, now| roster.first(place, waited, hidden, now));
+    pub(super) fn first(self: &Arc<Self>, place: usize, wait: Wait) {
+        self.change(|roster, now| roster.first(place, wait, now));
+    }
+
+    /// A call came to its end in vain, and was silent until then.
+    pub(super) fn in_vain(self: &Arc<Self>, place: usize, wait: Wait) {
+        self.change(|roster, now| roster.in_vain(place, wait, now));
     }
 
     /// A call that was silent until now was let go: by its caller, its deadline, or another attempt that was quicker. It
     /// waited so long at least, so whoever comes next is rather sent elsewhere. It has failed where that is clearly beyond
     /// what is usual there; a shorter silence may be the caller's impatience alone.
-    pub(super) fn silent(self: &Arc<Self>, place: usize, probe: &Probe, waited: Duration) {
-        if self.change(|roster, now| roster.silent(place, waited, now)) {
+    pub(super) fn silent(self: &Arc<Self>, place: usize, probe: &Probe, wait: Wait) {
+        if self.change(|roster, now| roster.silent(place, wait, now)) {
             self.failed(place, probe, &Failure::new(Fault::Timeout, "it was silent until nobody waited"));
         }
     }
@@ -35,7 +50,7 @@ impl Fleet {
     pub(super) fn failed(self: &Arc<Self>, place: usize, probe: &Probe, failure: &Failure) {
         let fall = Fall {
             harm: if failure.fault == Fault::Credential { Harm::Credential } else { Harm::Failed },
-            overloaded: matches!(failure.fault, Fault::Overload | Fault::Timeout),
+            overloaded: failure.fault == Fault::Overload,
             retry_after: failure.retry_after,
         };
         if self.settings().concurrency.is_none() && failure.fault == Fault::Overload {

@@ -1,6 +1,6 @@
 //! The targets of one model, and seats on them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -10,13 +10,17 @@ use crate::backend::{Backend, Failure, Fault};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::metrics::Metrics;
+use crate::tasks::Lag;
 use crate::units::Tokens;
 
 use super::line::{Joined, News, SHEDS, Waiter, jittered, tell};
 use super::load::Load;
 use super::queue::Queue;
 use super::roster::{Answer, Need, Roster, Standing};
-use super::{Cause, Seat, Settings, Target, Want};
+use super::{Cause, ConcurrencySettings, Seat, Settings, Signal, Target, Want};
+
+/// For such a share of the time that a request waits for a place, a trial may keep it waiting.
+const TRIAL_SHARE: f64 = 0.25;
 
 /// The targets of one model.
 #[derive(Debug)]
@@ -24,6 +28,8 @@ pub struct Fleet {
     pub(super) model: Arc<str>,
     targets: Vec<Target>,
     settings: ArcSwap<Settings>,
+    /// How late this process's tasks wake; nothing where nobody measures it.
+    lag: OnceLock<Lag>,
     pub(super) metrics: Arc<Metrics>,
     state: Mutex<State>,
 }
@@ -47,7 +53,17 @@ impl Fleet {
         let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
         let roster = Roster::new(members, settings, seed, Instant::now());
         let state = Mutex::new(State { roster, queue: Queue::new(settings.queue_max) });
-        Arc::new(Fleet { model, targets, settings: ArcSwap::from_pointee(settings), metrics, state })
+        let (settings, lag) = (ArcSwap::from_pointee(settings), OnceLock::new());
+        Arc::new(Fleet { model, targets, settings, lag, metrics, state })
+    }
+
+    /// From now on the time that this process loses by itself is held against no target. The first one that is named counts.
+    pub fn allow_for(&self, lag: &Lag) {
+        self.lag.get_or_init(|| lag.clone());
+    }
+
+    pub(super) fn lag(&self) -> &Lag {
+        self.lag.get_or_init(Lag::default)
     }
 
     /// Begins the counts of what may go wrong: from here on it is asked.
@@ -56,6 +72,10 @@ impl Fleet {
             let faults = Fault::ALL.map(Fault::word).into_iter();
             let causes = [Cause::Failures, Cause::Rate, Cause::Credential].map(Cause::word).into_iter();
             self.metrics.begin_target((&*self.model, &*target.name), faults, causes);
+            for signal in [Signal::Waits, Signal::Refusals] {
+                let labels = &[&*self.model, &*target.name, signal.word()];
+                self.metrics.backends.limit_falls.with_label_values(labels);
+            }
         }
         for why in SHEDS {
             self.metrics.backends.sheds.with_label_values(&[&*self.model, why]);
@@ -66,7 +86,11 @@ impl Fleet {
     /// keep their places. Targets that say themselves when they are full go on doing so.
     pub fn treat(&self, settings: Settings) {
         let before = self.settings();
-        let settings = Settings { concurrency: before.concurrency.and(settings.concurrency), ..settings };
+        // What lowers a limit belongs to the backend.
+        let concurrency = before.concurrency.zip(settings.concurrency);
+        let concurrency =
+            concurrency.map(|(before, now)| ConcurrencySettings { signal: before.signal, ..now });
+        let settings = Settings { concurrency, ..settings };
         if settings == before {
             return;
         }
@@ -76,10 +100,13 @@ impl Fleet {
         state.queue.resize(settings.queue_max);
     }
 
-    /// Counts what a target's client sent once more by itself: a retry like any other, though nobody is charged for what
-    /// was not read.
-    pub(super) fn count_resent(&self, place: usize) {
+    /// Takes what a target's client tells of its calls. What it sent once more by itself is a retry like any other, though
+    /// nobody is charged for what was not read. Where nothing is left of a rate limit there are to be fewer calls.
+    pub(super) fn hear(&self, place: usize) {
         let target = &self.targets[place];
+        if target.backend.rate_limits_spent() > 0 {
+            self.lock().roster.spent(place, Instant::now());
+        }
         let times = target.backend.resent();
         if times > 0 {
             let (model, name) = (&*self.model, &*target.name);
@@ -160,11 +187,20 @@ impl Fleet {
         let mut news = News::new();
         let answered = self.join(want, until, now, &mut news);
         tell(news);
-        let answered = match answered? {
+        let mut answered = match answered? {
             Joined::Seated(seat) => return Ok(seat),
             Joined::InLine(answered) => answered,
         };
-        match tokio::time::timeout_at(until, answered).await {
+        // Nobody waits for long for the sake of a trial.
+        let soon = now + until.saturating_duration_since(now).mul_f64(TRIAL_SHARE);
+        let told = match tokio::time::timeout_at(soon, &mut answered).await {
+            Ok(told) => Ok(told),
+            Err(_) => {
+                self.change(Roster::make_way);
+                tokio::time::timeout_at(until, answered).await
+            }
+        };
+        match told {
             Ok(Ok(told)) => told,
             _ => Err(self.shed("late", Duration::from_secs(1))),
         }
@@ -178,7 +214,7 @@ impl Fleet {
         match state.roster.find(&need, Instant::now()) {
             Answer::To { place, probe } => {
                 drop(state);
-                Some(Seat::new(self.clone(), place, want.calls, probe))
+                Some(Seat::new(self.clone(), place, want, probe))
             }
             Answer::Full | Answer::Resting(_) | Answer::Spent => None,
         }
@@ -194,7 +230,7 @@ impl Fleet {
         }
         let place = state.roster.find_beside(&need, Instant::now())?;
         drop(state);
-        Some(Seat::new(self.clone(), place, want.calls, false))
+        Some(Seat::new(self.clone(), place, want, false))
     }
 
     /// After how long a silence a second target is asked beside the first; nothing where there is no other.
@@ -227,6 +263,17 @@ impl Fleet {
             series.in_flight.with_label_values(labels).set(i64::from(standing.calls));
             if let Some(places) = standing.places {
                 series.concurrency_limit.with_label_values(labels).set(i64::from(places));
+            }
+        }
+        self.show_falls();
+    }
+
+    fn show_falls(&self) {
+        let falls = self.lock().roster.falls();
+        for (target, falls) in self.targets.iter().zip(falls) {
+            for (signal, times) in [(Signal::Waits, falls.waits), (Signal::Refusals, falls.refusals)] {
+                let labels = &[&*self.model, &*target.name, signal.word()];
+                self.metrics.backends.limit_falls.with_label_values(labels).inc_by(times);
             }
         }
     }

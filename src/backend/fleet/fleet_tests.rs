@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -29,7 +28,8 @@ fn fleet(backends: &[Arc<Scripted>], settings: Settings) -> Arc<Fleet> {
 }
 
 fn places(count: u32) -> Settings {
-    let concurrency = ConcurrencySettings { min: count, start: count, max: count, tolerance: 2.0 };
+    let concurrency =
+        ConcurrencySettings { min: count, start: count, max: count, ..ConcurrencySettings::default() };
     Settings { concurrency: Some(concurrency), ..Settings::default() }
 }
 
@@ -292,41 +292,6 @@ async fn retries_wait_as_long_as_the_targets_rest_but_not_too_long() {
     let seat = fleet.board_again(&want, &[]).unwrap();
     assert!(!call(&seat).await);
     assert_eq!(fleet.wait_again(2, &want), None, "half a minute is too long");
-}
-
-// OV-02
-#[tokio::test(start_paused = true)]
-async fn a_target_that_becomes_slow_gets_fewer_calls_and_more_again_when_it_recovers() {
-    let slow = Arc::new(AtomicBool::new(false));
-    let now = slow.clone();
-    let target = Arc::new(Scripted::each(move |_, _| {
-        let millis = if now.load(Ordering::Relaxed) { 1_000 } else { 25 };
-        Play::new().answers("a").pauses(Duration::from_millis(millis))
-    }));
-    let concurrency = ConcurrencySettings { min: 4, start: 32, max: 64, tolerance: 2.0 };
-    let fleet = fleet(&[target], Settings { concurrency: Some(concurrency), ..Settings::default() });
-    let tasks = Tasks::default();
-    for _ in 0..80 {
-        let (fleet, stopping) = (fleet.clone(), tasks.clone());
-        tasks.spawn(async move {
-            while !stopping.is_stopping() {
-                if let Ok(seat) = fleet.board(want(Priority::Interactive, 60)).await {
-                    call(&seat).await;
-                }
-            }
-        });
-    }
-    let places = || fleet.standing().0[0].places.unwrap();
-    tokio::time::sleep(Duration::from_secs(20)).await;
-    assert_eq!(places(), 64);
-    slow.store(true, Ordering::Relaxed);
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    assert!(places() <= 32, "{} after 5 s", places());
-    slow.store(false, Ordering::Relaxed);
-    tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!(places(), 64, "30 s later");
-    tasks.stop();
-    assert!(tasks.drain(Duration::from_secs(60)).await);
 }
 
 /// How long the requests of the second party wait, the longest wait of a hundred but one, beside so many callers of the

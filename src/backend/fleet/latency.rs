@@ -54,9 +54,10 @@ impl Latency {
     }
 
     /// Whether a silence is clearly beyond what is usual here: four times what answered calls wait on average, and five
-    /// seconds at least; half a minute where none was ever answered.
-    pub(super) fn is_unusual(&self, waited: Duration) -> bool {
-        let most = self.usual.map_or(UNUSUAL_NEW, |usual| (UNUSUAL * usual).max(UNUSUAL_MIN));
+    /// seconds at least; half a minute where none was ever answered. `share` is how long this call should wait by its prompt,
+    /// against a usual one.
+    pub(super) fn is_unusual(&self, waited: Duration, share: f64) -> bool {
+        let most = self.usual.map_or(UNUSUAL_NEW, |usual| (UNUSUAL * usual * share).max(UNUSUAL_MIN));
         waited.as_secs_f64() > most
     }
 
@@ -97,15 +98,20 @@ mod tests {
     fn a_silence_counts_where_it_is_longer_than_expected_and_changes_nothing_of_what_is_usual() {
         let now = Instant::now();
         let mut latency = Latency::default();
-        assert!(!latency.is_unusual(Duration::from_secs(30)) && latency.is_unusual(Duration::from_secs(31)));
+        let is_unusual = |latency: &Latency, seconds| latency.is_unusual(Duration::from_secs(seconds), 1.0);
+        assert!(!is_unusual(&latency, 30) && is_unusual(&latency, 31));
         latency.measured(Duration::from_secs(2), now);
         latency.silent(Duration::from_secs(1), now);
         assert!((latency.expected(0, now) - 2.0).abs() < 1e-9);
         latency.silent(Duration::from_secs(60), now);
         assert!((latency.expected(0, now) - 60.0).abs() < 1e-9);
-        assert!(!latency.is_unusual(Duration::from_secs(8)) && latency.is_unusual(Duration::from_secs(9)));
+        assert!(!is_unusual(&latency, 8) && is_unusual(&latency, 9));
+        assert!(
+            !latency.is_unusual(Duration::from_secs(79), 10.0),
+            "a prompt that is ten times as long to read"
+        );
         let mut quick = Latency::default();
         quick.measured(Duration::from_millis(100), now);
-        assert!(!quick.is_unusual(Duration::from_secs(5)), "nobody is blamed for five seconds");
+        assert!(!is_unusual(&quick, 5), "nobody is blamed for five seconds");
     }
 }

@@ -75,7 +75,7 @@ impl Fleet {
     fn seated(self: &Arc<Self>, roster: &mut Roster, want: &Want, now: Instant) -> Option<Told> {
         let need = Need { beginning: want.beginning, calls: want.calls, again: false, not: &[] };
         match roster.find(&need, now) {
-            Answer::To { place, probe } => Some(Ok(Seat::new(self.clone(), place, want.calls, probe))),
+            Answer::To { place, probe } => Some(Ok(Seat::new(self.clone(), place, want, probe))),
             Answer::Resting(wait) => {
                 let wait = jittered(wait, roster.chance() / 10.0);
                 Some(Err(self.refusal(
@@ -98,13 +98,33 @@ impl Fleet {
     ) -> Result<Joined, Failure> {
         let mut state = self.lock();
         self.advance(&mut state, now, news);
-        if state.queue.calls_before(want.priority, want.party) == 0
-            && let Some(seated) = self.seated(&mut state.roster, &want, now)
-        {
-            state.queue.passed(want.priority, want.party, want.calls);
+        if let Some(seated) = self.seated_next(&mut state, &want, now) {
             return seated.map(Joined::Seated);
         }
+        // Nobody is refused for the sake of a trial.
+        if self.is_pressed(&state, &want, until, now) && state.roster.make_way(now) {
+            self.advance(&mut state, now, news);
+            if let Some(seated) = self.seated_next(&mut state, &want, now) {
+                return seated.map(Joined::Seated);
+            }
+        }
         self.line_up(&mut state, want, until, now, news).map(Joined::InLine)
+    }
+
+    /// A seat for who comes now, where nobody else's turn it is.
+    fn seated_next(self: &Arc<Self>, state: &mut State, want: &Want, now: Instant) -> Option<Told> {
+        if state.queue.calls_before(want.priority, want.party) > 0 {
+            return None;
+        }
+        let seated = self.seated(&mut state.roster, want, now)?;
+        state.queue.passed(want.priority, want.party, want.calls);
+        Some(seated)
+    }
+
+    /// True where the line is so long that somebody may be refused soon.
+    fn is_pressed(&self, state: &State, want: &Want, until: Instant, now: Instant) -> bool {
+        let is_half_full = state.queue.len() * 2 >= self.settings().queue_max;
+        is_half_full || wait_of(state, want, now) > until.saturating_duration_since(now)
     }
 
     /// Waits in line, unless that is hopeless.
@@ -117,9 +137,7 @@ impl Fleet {
         news: &mut News,
     ) -> Result<oneshot::Receiver<Told>, Failure> {
         state.queue.retain(|waiter| !waiter.tell.is_closed());
-        let before = state.queue.calls_before(want.priority, want.party).saturating_add(want.calls);
-        let wait =
-            Duration::try_from_secs_f64(state.roster.wait_behind(before, now)).unwrap_or(Duration::MAX);
+        let wait = wait_of(state, &want, now);
         let chance = state.roster.chance();
         if wait > until.saturating_duration_since(now) {
             return Err(self.shed("hopeless", jittered(wait.min(self.settings().wait_max), chance)));
@@ -150,6 +168,12 @@ impl Fleet {
         let failure = Failure::new(Fault::Overload, message).unsent().elsewhere();
         Failure { retry_after: Some(retry_after), ..failure }
     }
+}
+
+/// How long a request waits until it has its place.
+fn wait_of(state: &State, want: &Want, now: Instant) -> Duration {
+    let before = state.queue.calls_before(want.priority, want.party).saturating_add(want.calls);
+    Duration::try_from_secs_f64(state.roster.wait_behind(before, now)).unwrap_or(Duration::MAX)
 }
 
 /// Why there may be no place, in the words of metrics.

@@ -5,7 +5,10 @@
 //! itself: only the flight knows the money, so the flight asks for another [`Seat`].
 
 mod breaker;
+mod cached;
 mod choice;
+#[cfg(test)]
+mod crowds;
 mod ends;
 #[expect(clippy::module_inception, reason = "the fleet itself, beside what it is made of")]
 mod fleet;
@@ -14,20 +17,24 @@ mod latency;
 mod limit;
 mod line;
 mod load;
+mod measure;
 mod poll;
 mod queue;
 mod retry;
 mod roster;
 mod seat;
+mod served;
 mod settings;
 mod target;
+mod trial;
+mod waits;
 mod watch;
 mod window;
 
 pub use breaker::{BreakerSettings, Cause};
 pub use choice::Beginning;
 pub use fleet::Fleet;
-pub use limit::ConcurrencySettings;
+pub use limit::{ConcurrencySettings, Signal};
 pub use load::Load;
 pub use poll::{Page, Poller};
 pub use retry::RetrySettings;

@@ -10,6 +10,7 @@ use crate::units::Dice;
 
 use super::Settings;
 use super::breaker::{Admits, Breaker, Cause, Ended, Harm};
+use super::cached::Cached;
 use super::choice::{Beginning, Candidate, choose, numbered};
 use super::latency::Latency;
 use super::limit::Limit;
@@ -19,7 +20,7 @@ use super::retry::Budget;
 /// How much the newest measurement of a place's use weighs.
 const WEIGHT: f64 = 0.2;
 /// After so many times of asking without an answer an engine's word is not believed any more.
-const STALE_AFTER: u32 = 3;
+pub(super) const STALE_AFTER: u32 = 3;
 
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]
@@ -75,23 +76,25 @@ pub struct Standing {
 /// All targets.
 #[derive(Debug)]
 pub(super) struct Roster {
-    settings: Settings,
-    members: Vec<Member>,
+    pub(super) settings: Settings,
+    pub(super) members: Vec<Member>,
     dice: Dice,
     /// How long a place is usually held, in seconds.
     held: Option<f64>,
 }
 
+/// One target, and what is known of it.
 #[derive(Debug)]
-struct Member {
+pub(super) struct Member {
     name: u64,
     origin: Option<Origin>,
     breaker: Breaker,
     budget: Budget,
-    latency: Latency,
-    limit: Option<Limit>,
-    calls: u32,
-    load: Option<(Load, Instant)>,
+    pub(super) latency: Latency,
+    pub(super) limit: Option<Limit>,
+    pub(super) cached: Cached,
+    pub(super) calls: u32,
+    pub(super) load: Option<(Load, Instant)>,
 }
 
 impl Roster {
@@ -108,6 +111,7 @@ impl Roster {
             budget: Budget::new(&settings.retry, now),
             latency: Latency::default(),
             limit: settings.concurrency.map(Limit::new),
+            cached: Cached::default(),
             calls: 0,
             load: None,
         };
@@ -129,6 +133,10 @@ impl Roster {
     /// Finds a target and takes its places. A target that is due for its probe goes first; one that answers now and
     /// then goes where no other is left: rates never take the last one away.
     pub(super) fn find(&mut self, need: &Need, now: Instant) -> Answer {
+        self.members
+            .iter_mut()
+            .filter_map(|member| member.limit.as_mut())
+            .for_each(|limit| limit.expire(now));
         let admits: Vec<Admits> = self.members.iter().map(|member| member.breaker.admits(now)).collect();
         let of = |wanted| (0..admits.len()).filter(|place| admits[*place] == wanted).collect::<Vec<_>>();
         let allowed = |places: Vec<usize>| {
@@ -217,26 +225,6 @@ impl Roster {
     /// How long until some target may be asked as it said itself; nothing where all failed too often.
     pub(super) fn comes_back(&self, now: Instant) -> Option<Duration> {
         self.members.iter().filter_map(|member| member.breaker.comes_back(now)).min()
-    }
-
-    /// A call got its first token after so long; `hidden` where a thought may have been in it.
-    pub(super) fn first(&mut self, place: usize, waited: Duration, hidden: bool, now: Instant) {
-        let member = &mut self.members[place];
-        member.latency.measured(waited, now);
-        if let Some(limit) = &mut member.limit {
-            limit.measured((!hidden).then_some(waited), member.calls, now);
-        }
-    }
-
-    /// A call that was silent for so long was let go. True where that is clearly beyond what is usual there, and it neither
-    /// keeps a queue of its own nor shows in its load that it works.
-    pub(super) fn silent(&mut self, place: usize, waited: Duration, now: Instant) -> bool {
-        let fresh = self.settings.load_every * STALE_AFTER;
-        let member = &mut self.members[place];
-        let unusual = member.latency.is_unusual(waited);
-        member.latency.silent(waited, now);
-        let shows = member.load.is_some_and(|(_, at)| now.saturating_duration_since(at) <= fresh);
-        unusual && member.limit.is_some() && !shows
     }
 
     /// A call came to a good end.

@@ -1,6 +1,8 @@
 use super::*;
+use crate::backend::fleet::waits::Wait;
 use crate::backend::fleet::{BreakerSettings, ConcurrencySettings};
 use crate::chat::{Message, Request, Role};
+use crate::units::Tokens;
 
 struct Yard {
     roster: Roster,
@@ -136,7 +138,7 @@ fn a_retry_goes_where_it_was_not_and_the_target_it_goes_to_pays_for_it() {
 
 #[test]
 fn places_are_taken_and_given_back_and_a_large_request_goes_where_it_is_alone() {
-    let few = ConcurrencySettings { min: 2, start: 2, max: 2, tolerance: 2.0 };
+    let few = ConcurrencySettings { min: 2, start: 2, max: 2, ..ConcurrencySettings::default() };
     let mut yard = Yard::with(1, Settings { concurrency: Some(few), ..Settings::default() });
     let many = Need { calls: 8, ..need(1) };
     assert_eq!(yard.finds(&many), Answer::To { place: 0, probe: false });
@@ -155,7 +157,9 @@ fn what_an_engine_says_of_its_queue_counts_while_it_is_fresh() {
     let mut yard = Yard::new(2);
     let home = yard.call(1, true).unwrap();
     for place in [0, 1] {
-        yard.roster.first(place, Duration::from_millis(100), false, yard.now);
+        let (waited, own) = (Duration::from_millis(100), Duration::ZERO);
+        let wait = Wait { tokens: Tokens(9), began: yard.now, in_flight: 1, waited, own, hidden: false };
+        yard.roster.first(place, wait, yard.now);
     }
     yard.roster.loaded(home, Load { waiting: 40, running: 10 }, yard.now);
     assert_eq!(yard.call(1, true), Some(1 - home), "others keep it busy");

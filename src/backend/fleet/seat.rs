@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use crate::backend::Backend;
 
-use super::Fleet;
 use super::watch::Watched;
+use super::{Fleet, Want};
 
 /// Places on one target for all calls of a request. Dropping it gives them back.
 #[must_use = "a place that is not used is given back where it is dropped"]
@@ -17,6 +17,7 @@ pub struct Seat {
     fleet: Arc<Fleet>,
     place: usize,
     calls: u32,
+    conversation: u64,
     probe: Arc<Probe>,
     taken: Instant,
 }
@@ -33,14 +34,15 @@ impl Probe {
 }
 
 impl Seat {
-    pub(super) fn new(fleet: Arc<Fleet>, place: usize, calls: u32, probe: bool) -> Seat {
+    pub(super) fn new(fleet: Arc<Fleet>, place: usize, want: &Want, probe: bool) -> Seat {
         let probe = Arc::new(Probe(AtomicBool::new(probe)));
-        Seat { fleet, place, calls, probe, taken: Instant::now() }
+        let (calls, conversation) = (want.calls, want.beginning.number());
+        Seat { fleet, place, calls, conversation, probe, taken: Instant::now() }
     }
 
     /// What to ask, for every part of every choice: the target, under the fleet's eyes.
     pub fn backend(&self) -> Arc<dyn Backend> {
-        Arc::new(Watched::new(self.fleet.clone(), self.place, self.probe.clone()))
+        Arc::new(Watched::new(self.fleet.clone(), self.place, self.conversation, self.probe.clone()))
     }
 
     /// Which target of the fleet it is.

@@ -2,43 +2,60 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Piece, Retry};
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Retry};
 use crate::catalog::Conditions;
 use crate::chat::{Embedding, Request};
 use crate::units::Tokens;
 
 use super::Fleet;
 use super::seat::Probe;
+use super::waits::Wait;
 
 /// A target that passes everything on, and tells the fleet.
 pub(super) struct Watched {
     fleet: Arc<Fleet>,
     place: usize,
+    conversation: u64,
     probe: Arc<Probe>,
 }
 
 impl Watched {
-    pub(super) fn new(fleet: Arc<Fleet>, place: usize, probe: Arc<Probe>) -> Watched {
-        Watched { fleet, place, probe }
+    pub(super) fn new(fleet: Arc<Fleet>, place: usize, conversation: u64, probe: Arc<Probe>) -> Watched {
+        Watched { fleet, place, conversation, probe }
     }
 
-    fn watch(&self, hidden: bool) -> Watch {
+    /// Begins to watch a call with a prompt of so many tokens. `hidden` where the time to the first token says nothing of
+    /// the target.
+    fn watch(&self, tokens: Tokens, hidden: bool) -> Watch {
         let (fleet, probe) = (self.fleet.clone(), self.probe.clone());
-        Watch { fleet, place: self.place, probe, began: Instant::now(), hidden, stage: Stage::Silent }
+        let (tokens, in_flight) = fleet.begins(self.place, self.conversation, tokens);
+        let (began, lost) = (Instant::now(), fleet.lag().total());
+        let stage = Stage::Silent;
+        Watch { fleet, place: self.place, probe, began, lost, tokens, in_flight, hidden, stage }
+    }
+
+    /// How long the prompt of a call is, as far as that counts for the time to its first token.
+    fn length(&self, call: &Call) -> Tokens {
+        let thought = match &call.part {
+            Part::Solution { thought, answer, .. } => thought.text.len() + answer.len(),
+            Part::Whole { .. } | Part::Thought { .. } | Part::Total { .. } => 0,
+        };
+        self.prompt_tokens(&call.request) + Tokens(u64::try_from(thought).unwrap_or(u64::MAX))
     }
 }
 
 impl Backend for Watched {
     fn generate(&self, call: Call) -> BoxFuture<'_, Result<Generation, Failure>> {
-        let watch = self.watch(call.thinks_unseen());
+        let watch = self.watch(self.length(&call), call.thinks_unseen());
         async move {
             let generation = self.fleet.backend(self.place).generate(call).await;
-            self.fleet.count_resent(self.place);
+            self.fleet.hear(self.place);
             watch.over(generation)
         }
         .boxed()
@@ -46,10 +63,10 @@ impl Backend for Watched {
 
     fn embed(&self, ask: Arc<Embedding>) -> BoxFuture<'_, Result<Embedded, Failure>> {
         // How long vectors take depends on their texts alone.
-        let mut watch = self.watch(true);
+        let mut watch = self.watch(Tokens::ZERO, true);
         async move {
             let embedded = self.fleet.backend(self.place).embed(ask).await;
-            self.fleet.count_resent(self.place);
+            self.fleet.hear(self.place);
             match &embedded {
                 Ok(_) => watch.comes_whole(),
                 Err(failure) => watch.fails(failure),
@@ -84,6 +101,12 @@ struct Watch {
     place: usize,
     probe: Arc<Probe>,
     began: Instant,
+    /// How much time this process had lost by then.
+    lost: Duration,
+    /// How many tokens of its prompt no cache has.
+    tokens: Tokens,
+    /// How many calls were under way when it began, itself included.
+    in_flight: u32,
     /// True where the time to the first token says nothing of the target.
     hidden: bool,
     stage: Stage,
@@ -111,11 +134,15 @@ impl Watch {
     fn sees(&mut self, piece: &Result<Piece, Failure>) {
         match piece {
             Err(failure) => self.fails(failure),
+            // Some upstreams begin with it, and so tell what their cache had.
+            Ok(Piece::Usage(usage)) if self.stage == Stage::Silent && usage.prompt > Tokens::ZERO => {
+                self.tokens = usage.prompt.saturating_sub(usage.cache_read);
+            }
             Ok(Piece::Usage(_)) => {}
             Ok(piece) => {
                 if self.stage == Stage::Silent {
                     self.stage = Stage::Speaking;
-                    self.fleet.first(self.place, self.began.elapsed(), self.hidden);
+                    self.fleet.first(self.place, self.wait());
                 }
                 if matches!(piece, Piece::End(_)) {
                     self.succeeds();
@@ -126,8 +153,20 @@ impl Watch {
 
     /// The answer is there, all of it.
     fn comes_whole(&mut self) {
-        self.fleet.first(self.place, self.began.elapsed(), self.hidden);
+        self.fleet.first(self.place, self.wait());
         self.succeeds();
+    }
+
+    /// How long it has waited until now.
+    fn wait(&self) -> Wait {
+        Wait {
+            tokens: self.tokens,
+            began: self.began,
+            in_flight: self.in_flight,
+            waited: self.began.elapsed(),
+            own: self.fleet.lag().total().saturating_sub(self.lost),
+            hidden: self.hidden,
+        }
     }
 
     fn succeeds(&mut self) {
@@ -140,6 +179,9 @@ impl Watch {
     fn fails(&mut self, failure: &Failure) {
         // What is wrong with a request says nothing of the target: nobody is to take it away from others.
         let harms = failure.fault != Fault::Caller && failure.retry > Retry::Never;
+        if self.stage == Stage::Silent && failure.fault == Fault::Timeout {
+            self.fleet.in_vain(self.place, self.wait());
+        }
         if self.stage != Stage::Over && harms {
             self.fleet.failed(self.place, &self.probe, failure);
         }
@@ -153,7 +195,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         match self.stage {
             Stage::Speaking => self.succeeds(),
-            Stage::Silent => self.fleet.silent(self.place, &self.probe, self.began.elapsed()),
+            Stage::Silent => self.fleet.silent(self.place, &self.probe, self.wait()),
             Stage::Over => {}
         }
     }

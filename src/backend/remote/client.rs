@@ -144,6 +144,8 @@ pub(super) struct Client {
     line: Arc<Line>,
     /// Questions that were sent once more and not told of yet.
     resent: Arc<AtomicU64>,
+    /// Answers that said that nothing is left of a rate limit, not told of yet.
+    spent: Arc<AtomicU64>,
     base: String,
     settings: Settings,
 }
@@ -154,7 +156,7 @@ impl Client {
         let base = base(&settings)?;
         let line = connections.line(&base, &settings)?;
         let base = base.as_str().trim_end_matches('/').to_owned();
-        Ok(Client { line, resent: Arc::default(), base, settings })
+        Ok(Client { line, resent: Arc::default(), spent: Arc::default(), base, settings })
     }
 
     /// Who can verify what is signed there.
@@ -170,6 +172,11 @@ impl Client {
     /// How many questions were sent once more since this was last asked.
     pub(super) fn resent(&self) -> u64 {
         self.resent.swap(0, Ordering::Relaxed)
+    }
+
+    /// How many answers since this was last asked said that nothing is left of a rate limit.
+    pub(super) fn rate_limits_spent(&self) -> u64 {
+        self.spent.swap(0, Ordering::Relaxed)
     }
 
     /// Asks for an event stream; resolves when the upstream has begun one.
@@ -245,6 +252,7 @@ impl Client {
         let response = answered.map_err(|error| unheard(&error))?;
         if response.status().is_success() {
             refusal::unless_plain(response.headers())?;
+            self.spent.fetch_add(u64::from(refusal::is_spent(response.headers())), Ordering::Relaxed);
             return Ok(response);
         }
         Err(self.refused(response, first_byte.deadline).await)

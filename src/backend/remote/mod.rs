@@ -173,6 +173,10 @@ impl<P: Provider> Backend for Remote<P> {
     fn resent(&self) -> u64 {
         self.client.resent()
     }
+
+    fn rate_limits_spent(&self) -> u64 {
+        self.client.rate_limits_spent()
+    }
 }
 
 /// Turns an upstream's events into pieces. It hands out an [`Piece::End`] once, and last.

@@ -158,3 +158,20 @@ fn a_key_may_be_for_batch_work() {
     );
     assert_eq!(imported.unwrap().tenants[0].priority, Priority::Batch);
 }
+
+#[test]
+fn ones_own_servers_are_judged_by_waits_and_providers_by_refusals_unless_it_is_said() {
+    let signal = |backend: &str| {
+        let text = format!("[[backend]]\nmodels = ['m']\n{backend}\n");
+        let settings = load_text(&text).unwrap();
+        let models = settings.backends.iter().flat_map(|backend| &backend.models);
+        models.flat_map(|model| &model.deployments).next().unwrap().signal
+    };
+    for own in ["kind = 'vllm'", "kind = 'llamacpp'", "kind = 'openai'"] {
+        assert_eq!(signal(&format!("{own}\nbase_url = 'http://10.0.0.1/v1'")), Signal::Waits, "{own}");
+    }
+    for hosted in ["kind = 'anthropic'", "kind = 'mistral'", "base_url = 'https://api.openai.com/v1'"] {
+        assert_eq!(signal(hosted), Signal::Refusals, "{hosted}");
+        assert_eq!(signal(&format!("{hosted}\nconcurrency_signal = 'waits'")), Signal::Waits, "{hosted}");
+    }
+}

@@ -12,7 +12,12 @@ use super::*;
 async fn narrow(places: u32, queue_max: usize) -> (Arc<World>, Arc<Scripted>, Gate) {
     let gate = Gate::shut();
     let script = Arc::new(Scripted::always(Play::new().thinks(1).answers("3").waits_at(&gate)));
-    let concurrency = Some(ConcurrencySettings { min: places, start: places, max: places, tolerance: 2.0 });
+    let concurrency = Some(ConcurrencySettings {
+        min: places,
+        start: places,
+        max: places,
+        ..ConcurrencySettings::default()
+    });
     let resilience = fleet::Settings { concurrency, queue_max, ..quick() };
     let targets: Vec<Arc<dyn Backend>> = vec![script.clone()];
     let served = Served { resilience, ..Served::by(model("m", Class::Inline), targets) };

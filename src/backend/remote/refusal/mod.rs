@@ -19,6 +19,8 @@ use crate::units::Timestamp;
 
 use said::Said;
 
+pub(super) use wait::is_spent;
+
 /// So many characters of a secret's beginning show something of it.
 const SHOWS_MIN: usize = 4;
 

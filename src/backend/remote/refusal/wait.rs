@@ -23,6 +23,23 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp, most: Duration) -
     Some(wait.min(most))
 }
 
+/// What is left of a rate limit, as OpenAI, Anthropic and those who follow them say it with every answer.
+const REMAINING: [&str; 7] = [
+    "x-ratelimit-remaining-requests",
+    "x-ratelimit-remaining-tokens",
+    "anthropic-ratelimit-requests-remaining",
+    "anthropic-ratelimit-tokens-remaining",
+    "anthropic-ratelimit-input-tokens-remaining",
+    "anthropic-ratelimit-output-tokens-remaining",
+    "ratelimit-remaining",
+];
+
+/// True where nothing is left of a rate limit: the next request is likely to be refused.
+pub(in crate::backend::remote) fn is_spent(headers: &HeaderMap) -> bool {
+    let left = |name: &&str| headers.get(*name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    REMAINING.iter().filter_map(left).any(|left| left <= 0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use reqwest::header::HeaderValue;
@@ -36,6 +53,19 @@ mod tests {
         let now = Timestamp(784_111_777_000);
         let headers = HeaderMap::from_iter([(name.parse().unwrap(), HeaderValue::from_str(value).unwrap())]);
         assert_eq!(retry_after(&headers, now, MOST), expected.map(Duration::from_millis), "{name}: {value}");
+    }
+
+    #[test]
+    fn a_rate_limit_with_nothing_left_is_told_from_one_with_something() {
+        let check = |lines: &[(&'static str, &'static str)], spent| {
+            let lines = lines.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+            assert_eq!(is_spent(&HeaderMap::from_iter(lines)), spent);
+        };
+        check(&[], false);
+        check(&[("x-ratelimit-remaining-requests", "59"), ("x-ratelimit-remaining-tokens", "0")], true);
+        check(&[("x-ratelimit-remaining-requests", "59"), ("x-ratelimit-remaining-tokens", "149984")], false);
+        check(&[("anthropic-ratelimit-requests-remaining", "0")], true);
+        check(&[("ratelimit-remaining", "soon")], false);
     }
 
     #[test]

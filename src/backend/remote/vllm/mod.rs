@@ -252,6 +252,10 @@ impl Backend for Vllm {
     fn resent(&self) -> u64 {
         self.client.resent()
     }
+
+    fn rate_limits_spent(&self) -> u64 {
+        self.client.rate_limits_spent()
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,115 @@
+//! Finds out whether a target is full or slow.
+//!
+//! Both make callers wait, and a slow one also has more calls under way, since each takes longer (Little's law): no
+//! observation tells them apart. An experiment does. For a moment there are a quarter fewer calls, as Envoy's adaptive
+//! concurrency measures its minimal round trip with few calls under way. Where the waits fall with the calls, it was full, and
+//! it stays at that; else it was slow, and all is as before. What is compared is the gradient of the waits by the calls,
+//!
+//! ```text
+//! ln(ratio before / ratio after) / ln(calls before / calls after)
+//! ```
+//!
+//! which is 0 for a target with room, however slow; 1 where calls share what there is; more where they line up.
+//! (Netflix's concurrency-limits, `Gradient2Limit`, compares a long average of waits with a short one, so that whatever is slow
+//! for long becomes usual: good against a limit that falls for ever, but full is not told from slow.)
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::waits::{Judged, load, typical};
+
+/// A gradient from which on a target counts as full.
+const FULL: f64 = 0.5;
+/// One below which it counts as slow.
+const SLOW: f64 = 0.25;
+/// So many waits are compared, at least and at most.
+pub(super) const WAITS_MIN: usize = 8;
+const WAITS_MAX: usize = 32;
+/// How long a trial lasts at most: so long, or so many times the waits that led to it, but never longer.
+const LASTS: Duration = Duration::from_secs(5);
+const LASTS_WAITS: u32 = 3;
+const LASTS_MAX: Duration = Duration::from_secs(60);
+
+/// A trial with fewer calls.
+#[derive(Debug, Clone)]
+pub(super) struct Trial {
+    places: f64,
+    before: Vec<Judged>,
+    during: Vec<Judged>,
+    began: Instant,
+    until: Instant,
+    /// True where all places were taken before: who waits for one would wait anyway.
+    was_full_up: bool,
+}
+
+/// What a trial found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// With fewer calls each waits less.
+    Full,
+    /// The waits are not due to the calls.
+    Slow,
+    /// Neither is sure.
+    Unclear,
+}
+
+impl Trial {
+    /// Begins one with so many places, after waits that were too long.
+    pub(super) fn begin(places: f64, before: Vec<Judged>, was_full_up: bool, now: Instant) -> Trial {
+        let longest = before.iter().map(|judged| judged.wait.waited).max().unwrap_or_default();
+        let lasts = (longest * LASTS_WAITS).clamp(LASTS, LASTS_MAX);
+        Trial { places, before, during: Vec::new(), began: now, until: now + lasts, was_full_up }
+    }
+
+    /// How many calls there may be meanwhile.
+    pub(super) fn places(&self) -> f64 {
+        self.places
+    }
+
+    /// True where it ends without a verdict.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        now > self.until
+    }
+
+    /// True where places are missing for its sake alone.
+    pub(super) fn takes_places_away(&self) -> bool {
+        !self.was_full_up
+    }
+
+    /// Notes a wait. Only calls tell something that began among fewer.
+    pub(super) fn note(&mut self, judged: Judged, tolerance: f64) -> Option<Verdict> {
+        let among_fewer = judged.wait.began >= self.began && f64::from(judged.wait.in_flight) <= self.places;
+        if among_fewer && judged.ratio.is_some() {
+            self.during.push(judged);
+        }
+        let (least, most) = (WAITS_MIN as f64, WAITS_MAX as f64);
+        if (self.during.len() as f64) < (self.places / 2.0).clamp(least, most) {
+            return None;
+        }
+        let does_well = self.typical().is_some_and(|typical| typical <= tolerance);
+        Some(match self.gradient() {
+            gradient if gradient >= FULL || does_well => Verdict::Full,
+            gradient if gradient < SLOW => Verdict::Slow,
+            _ => Verdict::Unclear,
+        })
+    }
+
+    fn gradient(&self) -> f64 {
+        let logarithm = |of: &dyn Fn(&[Judged]) -> Option<f64>| {
+            let (before, during) = (of(&self.before).unwrap_or(1.0), of(&self.during).unwrap_or(1.0));
+            (before.max(1e-6) / during.max(1e-6)).ln()
+        };
+        logarithm(&typical) / logarithm(&load).max(1e-3)
+    }
+
+    /// How many times as long as expected calls waited in it.
+    pub(super) fn typical(&self) -> Option<f64> {
+        typical(&self.during)
+    }
+
+    /// All waits, before it and in it.
+    pub(super) fn into_waits(self) -> Vec<Judged> {
+        self.before.into_iter().chain(self.during).collect()
+    }
+}
