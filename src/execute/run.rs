@@ -187,7 +187,8 @@ async fn run_part<T: From<Indexed>>(
     let hidden = progress.phases.is_hidden();
     let tells_limit = progress.phases.tells_limit();
     let effort = progress.phases.word();
-    let call = Call { request: job.request.clone(), class, part, seed: job.seed, hidden, tells_limit, effort };
+    let call =
+        Call { request: job.request.clone(), class, part, seed: job.seed, hidden, tells_limit, effort };
     let began = in_time(job, progress, job.backend.generate(call)).await;
     progress.meter.hear();
     let mut generation = match began {

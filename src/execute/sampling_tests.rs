@@ -16,7 +16,7 @@ const TERMS: fn() -> Terms = || Terms {
     thinking: Tokens(8),
     solution: Tokens(8),
     answer_takes_rest: false,
-        solution_by: LimitedBy::Caller,
+    solution_by: LimitedBy::Caller,
     tells_limit: true,
     overhead: Tokens(5),
     effort: None,

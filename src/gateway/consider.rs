@@ -85,7 +85,19 @@ impl Gateway {
         let mut demand = prior.clone();
         self.parts.learning.adjust(&mut demand);
         let opening_quantile = self.parts.settings.opening_quantile;
-        Considered { asked, request, rules, no_vote, prior, demand, market, models, paced, opening_quantile, sticky }
+        Considered {
+            asked,
+            request,
+            rules,
+            no_vote,
+            prior,
+            demand,
+            market,
+            models,
+            paced,
+            opening_quantile,
+            sticky,
+        }
     }
 
     /// Says of the prompts that nobody has counted how few tokens they can have.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::catalog::{
-    Candidate, ChoiceOutcome, Class, Decision, Ended, LogNormal, Measured, ModelDemand, Outcome, SolutionEnded, Source,
-    Spent, Stakes, TaskClass, Verdict,
+    Candidate, ChoiceOutcome, Class, Decision, Ended, LogNormal, Measured, ModelDemand, Outcome,
+    SolutionEnded, Source, Spent, Stakes, TaskClass, Verdict,
 };
 use crate::units::{AccountId, Chance, Difficulty, Money, RequestId, Timestamp, Tokens};
 

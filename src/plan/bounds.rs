@@ -106,10 +106,11 @@ impl<'a> Bounds<'a> {
         let operator = terms.model.solution_max.unwrap_or(Tokens::MAX);
         let least = terms.demand.prompt_least + terms.overhead(t);
         let own = terms.model.context.saturating_sub(least + t).min(output(terms, t));
-        let (most, by) = [(stated, LimitedBy::Caller), (operator, LimitedBy::Operator), (own, LimitedBy::Model)]
-            .into_iter()
-            .reduce(|least, other| if other.0 < least.0 { other } else { least })
-            .unwrap_or((own, LimitedBy::Model));
+        let (most, by) =
+            [(stated, LimitedBy::Caller), (operator, LimitedBy::Operator), (own, LimitedBy::Model)]
+                .into_iter()
+                .reduce(|least, other| if other.0 < least.0 { other } else { least })
+                .unwrap_or((own, LimitedBy::Model));
         let most = most.max(Tokens(1));
         let sure = most.min(terms.model.context.saturating_sub(terms.taken_likely(t) + t)).max(Tokens(1));
         if terms.is_raw() {
@@ -157,8 +158,7 @@ impl<'a> Ceiling<'a> {
 
 /// Refuses a prompt that is certainly too long. Of one that may be, its provider knows.
 fn check_context(terms: &Terms, members: &Members) -> Result<(), Refusal> {
-    let (context, taken) =
-        (terms.model.context, terms.demand.prompt_least + terms.overhead(Tokens::ZERO));
+    let (context, taken) = (terms.model.context, terms.demand.prompt_least + terms.overhead(Tokens::ZERO));
     if taken < context {
         return Ok(());
     }

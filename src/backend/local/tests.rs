@@ -27,7 +27,15 @@ fn call(text: &str, part: Part) -> Call {
         sampling: crate::chat::Sampling { temperature: Some(0.0), ..crate::chat::Sampling::default() },
         ..Request::new("m", vec![Message::text(Role::User, text)])
     };
-    Call { request: Arc::new(request), class: Class::Inline, part, seed: 1, hidden: false, tells_limit: true, effort: None }
+    Call {
+        request: Arc::new(request),
+        class: Class::Inline,
+        part,
+        seed: 1,
+        hidden: false,
+        tells_limit: true,
+        effort: None,
+    }
 }
 
 async fn run(local: &Local, part: Part) -> Vec<Piece> {

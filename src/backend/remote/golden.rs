@@ -129,7 +129,8 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
         Part::Thought { .. } | Part::Solution { .. } => Class::Continue,
         Part::Total { .. } => Class::Effort,
     };
-    let (tells_limit, effort) = (fixture["tells_limit"] != false, fixture["effort"].as_str().map(str::to_owned));
+    let (tells_limit, effort) =
+        (fixture["tells_limit"] != false, fixture["effort"].as_str().map(str::to_owned));
     Call { request: Arc::new(request), class, part, seed, hidden: false, tells_limit, effort }
 }
 

@@ -10,7 +10,15 @@ use crate::chat::{Message, Role};
 
 fn call(part: Part) -> Call {
     let request = Request::new("m", vec![Message::text(Role::User, "12+30*4?")]);
-    Call { request: Arc::new(request), class: Class::Inline, part, seed: 1, hidden: false, tells_limit: true, effort: None }
+    Call {
+        request: Arc::new(request),
+        class: Class::Inline,
+        part,
+        seed: 1,
+        hidden: false,
+        tells_limit: true,
+        effort: None,
+    }
 }
 
 fn model() -> Play {

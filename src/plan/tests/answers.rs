@@ -31,7 +31,10 @@ fn total(tokens: u64) -> impl Fn(&mut World) {
 #[test]
 fn a_stated_total_leaves_the_answer_a_quarter_beside_the_longest_planned_thought() {
     for class in [Class::Continue, Class::Turn, Class::Native, Class::Effort] {
-        let best = spacious(class).with(total(20_000)).with(unmeasured).with(|w| w.route.uncapped = Chance::new(1.0));
+        let best = spacious(class)
+            .with(total(20_000))
+            .with(unmeasured)
+            .with(|w| w.route.uncapped = Chance::new(1.0));
         let offer = best.with(|w| w.explore = Some(Explore { seed: 7, floor: Chance::new(0.0) })).first();
         assert!(offer.solution >= Tokens(20_000 / 4 - 4), "{class:?}: {offer:?}");
         assert_eq!(offer.thinking + offer.solution + offer.overhead, Tokens(20_000), "{class:?}");
@@ -75,7 +78,9 @@ fn where_nothing_is_stated_the_answer_may_go_to_the_models_own_limit_and_no_upst
 
 #[test]
 fn the_operators_limit_is_named_as_theirs() {
-    let limited = |w: &mut World| w.models[0].solution_max = Some(Tokens(4096));
+    let limited = |w: &mut World| {
+        (w.models[0].solution_max, w.budget.thinking) = (Some(Tokens(4096)), Some(Tokens(1000)));
+    };
     let offer = spacious(Class::Native).with(limited).first();
     assert_eq!((offer.solution, offer.solution_by), (Tokens(4096), LimitedBy::Operator));
     assert!(offer.tells_limit && !offer.answer_takes_rest);
@@ -99,7 +104,11 @@ fn a_word_cuts_no_visible_thought_of_a_model_whose_thoughts_are_not_known() {
     };
     let plan = asked(0.5, Some("medium"));
     assert_eq!((plan.best.thinking, plan.best.effort.as_deref()), (Tokens(20_000), Some("medium")));
-    assert!(plan.why.contains("reasoning_effort cuts nothing since its usual thoughts are not known"), "{}", plan.why);
+    assert!(
+        plan.why.contains("reasoning_effort cuts nothing since its usual thoughts are not known"),
+        "{}",
+        plan.why
+    );
     let plan = asked(0.6, None);
     assert_eq!((plan.best.thinking, plan.best.effort), (Tokens(20_000), None));
     assert_eq!(asked(0.0, Some("none")).best.thinking, Tokens::ZERO);
@@ -148,7 +157,12 @@ fn elsewhere_an_answer_may_take_a_quarter_of_the_money_and_the_upstream_is_told(
         assert_eq!((offer.solution, offer.solution_by), (Tokens(expected), by), "{left}: {}", plan.why);
         assert_eq!((offer.opening, offer.tells_limit), (offer.solution, true), "{left}");
         assert!(offer.worst.money <= Money(left));
-        assert_eq!(plan.why.contains("limited by what key money month has left"), says.is_some(), "{}", plan.why);
+        assert_eq!(
+            plan.why.contains("limited by what key money month has left"),
+            says.is_some(),
+            "{}",
+            plan.why
+        );
         assert!(says.is_none_or(|says| plan.why.contains(says)), "{}", plan.why);
     };
     // A prompt of 104 tokens at $2 and an answer at $10 for a million: what is left of a quarter, but for the prompt.
@@ -175,10 +189,12 @@ fn what_the_caller_allows_for_one_request_may_all_be_spent_on_it() {
 #[test]
 fn a_limit_on_thinking_bounds_the_whole_of_a_hidden_thoughts_call() {
     let limited = |w: &mut World| w.allowance.purse.thinking = thinking_left(40_000);
-    let offer = spacious(Class::Effort).with(limited).with(|w| w.budget.depth = effort_of(0.1, Some("low"))).first();
+    let offer =
+        spacious(Class::Effort).with(limited).with(|w| w.budget.depth = effort_of(0.1, Some("low"))).first();
     assert!(offer.worst.thinking <= Tokens(40_000) && offer.tells_limit, "{offer:?}");
     assert_eq!(offer.solution_by, LimitedBy::Money);
-    let shown = spacious(Class::Native).with(limited).with(|w| w.budget.thinking = Some(Tokens(1000))).first();
+    let shown =
+        spacious(Class::Native).with(limited).with(|w| w.budget.thinking = Some(Tokens(1000))).first();
     assert_eq!((shown.solution_by, shown.tells_limit), (LimitedBy::Model, false));
 }
 

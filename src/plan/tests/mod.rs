@@ -10,8 +10,8 @@ mod voting;
 
 use super::*;
 use crate::catalog::{
-    Capability, Class, EffortLevel, HandOff, Left, LogNormal, Measured, ModelDemand, Offer, Prices, Rates, Service,
-    Tariff, TaskClass,
+    Capability, Class, EffortLevel, HandOff, Left, LogNormal, Measured, ModelDemand, Offer, Prices, Rates,
+    Service, Tariff, TaskClass,
 };
 use crate::chat::Depth;
 use crate::units::{Amount, Difficulty, Effort, Limit, Money, Price, Timestamp, Unit, Window};
