@@ -195,7 +195,7 @@ mod tests {
         check(true, 1000, 0.1, 916);
         check(true, 1000, 0.9, 1916);
         check(true, 1000, 0.97, 3131);
-        check(true, 1000, 0.995, 6523);
+        check(true, 1000, 0.995, 6524);
         check(true, 1000, 1.0, 12_016);
     }
 }

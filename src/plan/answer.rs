@@ -40,12 +40,12 @@ impl Answer {
         let pays = |purse: &Purse, s: Tokens| purse.holds(terms.worst(t, s));
         if terms.model.stops_billing {
             let most = room.most.min(bounds.ample);
-            let opening = largest(bounds.usual.min(most), most, |s| pays(purse, s));
+            let opening = largest(bounds.least.min(most), most, |s| pays(purse, s));
             return Answer { opening, ..Answer::unlimited(room) };
         }
-        let part = purse.part(MONEY_PART);
-        let most = largest(bounds.ample.min(room.sure), room.sure, |s| pays(&part, s));
-        let most = largest(bounds.usual.min(most), most, |s| pays(purse, s));
+        let (part, ample) = (purse.part(MONEY_PART), bounds.ample.min(room.sure));
+        let most = if pays(&part, ample) { largest(ample, room.sure, |s| pays(&part, s)) } else { ample };
+        let most = largest(bounds.least.min(most), most, |s| pays(purse, s));
         let by = if most < room.sure { LimitedBy::Money } else { room.by };
         Answer { most, by, opening: most, told: true }
     }

@@ -41,8 +41,8 @@ pub(super) struct Room {
 pub(super) struct Bounds<'a> {
     /// The most that a thought may take.
     pub thinking: Ceiling<'a>,
-    /// What a usual answer takes: the least that one is planned with.
-    pub usual: Tokens,
+    /// The least answer that is set aside: of a stated one all that is set aside at first, else what a usual one takes.
+    pub least: Tokens,
     /// What an answer hardly exceeds, by the quantile that reservations open with.
     pub ample: Tokens,
     /// False where prompt and usual answer may be too long for the context.
@@ -62,7 +62,8 @@ impl<'a> Bounds<'a> {
         check_total(budget.total, terms.written(Tokens::ZERO), members)?;
         let wanted = wanted(ask, terms)?;
         let usual = wanted.min(terms.demand.solution_usual());
-        let ample = wanted.min(terms.demand.solution_within(ask.opening_quantile));
+        let ample = ample(ask, terms, wanted);
+        let least = if budget.solution.is_some() { ample } else { usual };
         let in_context = terms.model.context.saturating_sub(terms.taken_likely(Tokens(1)));
         let fits = terms.model.context > terms.taken_likely(Tokens::ZERO) + usual;
         let in_total = budget.total.unwrap_or(Tokens::MAX).saturating_sub(terms.written(Tokens(1)));
@@ -90,7 +91,7 @@ impl<'a> Bounds<'a> {
             thinking.lower(whole(spare / terms.seconds_per_thought()), Reason::Deadline(members.deadline));
         }
         let (total, solution) = (budget.total, budget.solution);
-        Ok(Bounds { thinking, usual, ample, fits, wanted, total, solution })
+        Ok(Bounds { thinking, least, ample, fits, wanted, total, solution })
     }
 
     /// True where an answer may take all of so many tokens, so that only a limit that it has in common with its thought keeps it from
@@ -130,6 +131,15 @@ fn wanted(ask: &Ask, terms: &Terms) -> Result<Tokens, Refusal> {
         return Err(Refusal::BudgetTooSmall { needed: Tokens(1), stated: wanted, member });
     }
     Ok(wanted)
+}
+
+/// What is to be set aside for an answer at first. One that its caller limits is reserved as far as that, where no more can be
+/// set aside while it is written.
+fn ample(ask: &Ask, terms: &Terms, wanted: Tokens) -> Tokens {
+    if ask.budget.solution.is_some() && !terms.model.stops_billing {
+        return wanted;
+    }
+    wanted.min(terms.demand.solution_within(ask.opening_quantile))
 }
 
 /// What is kept for the answer beside a planned thought, of all that there is.

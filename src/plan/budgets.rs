@@ -48,7 +48,7 @@ impl<'a> Budgets<'a> {
         let planned = ask.budget.thinking.is_none();
         lower_to(&mut ceiling, (&Purse::stated(ask), planned), terms, bounds)?;
         if ask.budget.thinking.is_some() {
-            whole.check(least(terms, bounds, (ceiling.most, bounds.usual)))?;
+            whole.check(least(terms, bounds, (ceiling.most, bounds.least)))?;
         }
         lower_to(&mut ceiling, (whole, planned), terms, bounds)?;
         ceiling.respect_least(terms, members)?;
@@ -171,18 +171,18 @@ fn lower_to<'a>(
     bounds: &Bounds,
 ) -> Result<(), Refusal> {
     let first = terms.least_thought().min(ceiling.most);
-    let mut kept = bounds.usual;
+    let mut kept = bounds.least;
     if purse.is_bottomless() {
         return Ok(());
     }
     if planned && !purse.holds(least(terms, bounds, (ceiling.most, bounds.ample))) {
         let half = purse.part(2);
-        kept = largest(bounds.usual, bounds.ample, |s| half.holds(least(terms, bounds, (first, s))));
+        kept = largest(bounds.least, bounds.ample, |s| half.holds(least(terms, bounds, (first, s))));
     }
     if purse.holds(least(terms, bounds, (ceiling.most, kept))) {
         return Ok(());
     }
-    purse.check(least(terms, bounds, (first, bounds.usual)))?;
+    purse.check(least(terms, bounds, (first, bounds.least)))?;
     let most = largest(first, ceiling.most, |t| purse.holds(least(terms, bounds, (t, kept))));
     // Of several caps the tightest is named: the one that the next token does not fit under.
     if let Some(by) = purse.reason(least(terms, bounds, (most + Tokens(1), kept))) {

@@ -63,11 +63,12 @@ pub(super) fn contender(ask: &Ask, board: &Board, Stand { best, propensity }: &S
 fn effort(ask: &Ask, serving: &Serving, thinking: Tokens, reason: Reason) -> Option<String> {
     let model = serving.terms.model;
     let stated = ask.budget.depth.as_ref().and_then(|depth| depth.word.as_deref());
-    if matches!(reason, Reason::Unknown(_)) {
-        return stated.map(str::to_owned);
+    if serving.terms.class != Class::Effort {
+        let leaves_it_open = ask.budget.thinking.is_none() && !serving.terms.knows_thoughts();
+        return stated.filter(|_| leaves_it_open && thinking > Tokens::ZERO).map(str::to_owned);
     }
     // As long as it likes is as its provider has it where nothing is said.
-    if serving.terms.class != Class::Effort || reason == Reason::Uncapped {
+    if reason == Reason::Uncapped {
         return None;
     }
     let by_effort = stated.filter(|_| matches!(reason, Reason::Effort(_)));

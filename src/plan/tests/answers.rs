@@ -78,7 +78,9 @@ fn where_nothing_is_stated_the_answer_may_go_to_the_models_own_limit_and_no_upst
 
 #[test]
 fn the_operators_limit_is_named_as_theirs() {
-    let limited = |w: &mut World| w.models[0].solution_max = Some(Tokens(4096));
+    let limited = |w: &mut World| {
+        (w.models[0].solution_max, w.budget.thinking) = (Some(Tokens(4096)), Some(Tokens(1000)));
+    };
     let offer = spacious(Class::Native).with(limited).first();
     assert_eq!((offer.solution, offer.solution_by), (Tokens(4096), LimitedBy::Operator));
     assert!(offer.tells_limit && !offer.answer_takes_rest);
@@ -219,4 +221,19 @@ fn a_prompt_of_which_only_the_bytes_are_known_is_not_refused_for_them() {
     let surely_longer = |w: &mut World| w.demands[0].prompt_least = Tokens(200_000);
     let refused = spacious(Class::Native).with(long).with(surely_longer).plan().unwrap_err();
     assert_eq!(refused.code(), "context_length_exceeded");
+}
+
+#[test]
+fn an_answer_that_its_caller_limits_is_set_aside_as_far_as_that_or_refused() {
+    let stated = |left: u64, stops_billing: bool| {
+        spacious(Class::Native).with(|w| {
+            (w.budget.solution, w.budget.thinking) = (Some(Tokens(20_000)), Some(Tokens::ZERO));
+            (w.allowance.purse.money, w.models[0].stops_billing) = (money_left(left), stops_billing);
+        })
+    };
+    let whole = stated(1_000_000_000, false).first();
+    assert_eq!((whole.solution, whole.opening), (Tokens(20_000), Tokens(20_000)));
+    assert_eq!(stated(10_000_000, false).plan().unwrap_err().code(), "insufficient_quota");
+    let growing = stated(10_000_000, true).first();
+    assert_eq!((growing.solution, growing.opening), (Tokens(20_000), Tokens(116)));
 }

@@ -185,7 +185,7 @@ proptest! {
             ..Budget::default()
         };
         for model in &mut world.models {
-            (model.context, model.thinking_max) = (Tokens(20_000), Tokens(3_000));
+            (model.context, model.thinking_max, model.output_max) = (Tokens(20_000), Tokens(3_000), None);
         }
         if let Ok(plan) = world.plan() {
             prop_assert!(offers(&plan).all(|offer| offer.thinking == Tokens(thinking)));

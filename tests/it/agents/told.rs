@@ -127,7 +127,11 @@ async fn members_are_told_by_the_names_that_the_caller_used() {
         (SURFACES[0], json!({ "reasoning": { "max_tokens": 20 } }), "stated as reasoning.max_tokens"),
         (SURFACES[0], json!({ "budget": { "thinking_tokens": 20 } }), "stated as budget.thinking_tokens"),
         (SURFACES[0], json!({ "model": "m:t=20" }), "stated as the suffix of model"),
-        (SURFACES[0], json!({ "budget": { "effort": 0.5 } }), "by budget.effort"),
+        (
+            SURFACES[0],
+            json!({ "budget": { "effort": 0.5 } }),
+            "budget.effort cuts nothing since its usual thoughts are not known",
+        ),
         (
             SURFACES[1],
             json!({ "thinking": { "type": "enabled", "budget_tokens": 20 } }),
