@@ -109,8 +109,8 @@ async fn bad_input_is_named() {
         (json!({ "n": 99 }), 400, "n", "at most"),
         (json!({ "temprature": 1 }), 400, "temprature", "not known"),
         (json!({ "service_tier": "priority" }), 400, "service_tier", "auto"),
-        (json!({ "logprobs": true }), 400, "logprobs", "not offered yet"),
-        (json!({ "top_logprobs": 2 }), 400, "top_logprobs", "not offered yet"),
+        (json!({ "logprobs": true }), 400, "logprobs", "cannot do logprobs"),
+        (json!({ "top_logprobs": 2 }), 400, "top_logprobs", "needs logprobs"),
         (
             part(&json!({ "type": "file", "file": { "file_id": "f" } })),
             400,

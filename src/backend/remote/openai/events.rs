@@ -152,7 +152,7 @@ impl Reader {
             if !entries.is_empty() {
                 pieces.insert(at, Piece::Logprobs(entries));
             }
-        } else if pieces.iter().any(|piece| matches!(piece, Piece::Thought { .. } | Piece::ToolCall(_))) {
+        } else if pieces.iter().any(is_no_answer) {
             waiting.clear();
         }
     }
@@ -227,6 +227,11 @@ fn count(tokens: Tokens, pieces: &mut VecDeque<Piece>) {
     }
     let rest = Tokens(tokens.0.saturating_sub(given));
     pieces.extend((rest > Tokens::ZERO).then_some(Piece::Tag { tokens: rest, edge: Edge::Start }));
+}
+
+/// True for what ends the waiting for an answer's text: a thought, a call, or a tag that was split off.
+fn is_no_answer(piece: &Piece) -> bool {
+    matches!(piece, Piece::Thought { .. } | Piece::ToolCall(_) | Piece::Tag { tokens: Tokens::ZERO, .. })
 }
 
 pub(super) fn ending(word: &str) -> Result<Ending, Failure> {
