@@ -193,9 +193,9 @@ impl Base {
     }
 
     /// True where it is one's own in every place.
-    pub(super) fn is_own(&self) -> bool {
+    pub(super) fn is_self_hosted(&self) -> bool {
         let places = self.deployments.iter().map(|deployment| host(&deployment.client.base_url));
-        std::iter::once(self.host()).chain(places).all(|host| self.kind.is_own(host.as_deref()))
+        std::iter::once(self.host()).chain(places).all(|host| self.kind.is_self_hosted(host.as_deref()))
     }
 }
 

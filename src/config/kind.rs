@@ -146,7 +146,7 @@ impl Kind {
 
     /// True for whoever serves for oneself: the kinds that are one's own, and what speaks OpenAI's API at a host that no
     /// provider is known to have.
-    pub(super) fn is_own(self, host: Option<&str>) -> bool {
+    pub(super) fn is_self_hosted(self, host: Option<&str>) -> bool {
         match self {
             Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => true,
             Kind::OpenAi | Kind::Responses => !PROVIDERS.iter().any(|provider| is_host(host, provider)),

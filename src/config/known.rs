@@ -137,7 +137,7 @@ impl<'d> Known<'d> {
     /// there; else what one's own models are taken to cost.
     fn reference(&self, base: &Base, names: &[String]) -> Option<Tariff> {
         let listed = names.iter().find_map(|name| self.listed(base, name));
-        listed.or_else(|| base.is_own().then_some(self.own_price))
+        listed.or_else(|| base.is_self_hosted().then_some(self.own_price))
     }
 
     /// How able a model of one of these names is, whoever serves it.
