@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use crate::backend::Backend;
 use crate::backend::fleet::{self, Fleet, Page, Poller, Signal, Target};
 use crate::backend::local::Measure;
 use crate::backend::remote::anthropic::Anthropic;

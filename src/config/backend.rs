@@ -196,13 +196,13 @@ impl Base {
     }
 
     /// True where it is one's own in every place.
-    pub(super) fn is_own(&self) -> bool {
-        self.hosts().all(|host| self.kind.is_own(host.as_deref()))
+    pub(super) fn is_self_hosted(&self) -> bool {
+        self.hosts().all(|host| self.kind.is_self_hosted(host.as_deref()))
     }
 
     /// True where it is a server of open models of one's own in every place.
-    pub(super) fn is_own_server(&self) -> bool {
-        self.hosts().all(|host| self.kind.is_own_server(host.as_deref()))
+    pub(super) fn is_self_hosted_server(&self) -> bool {
+        self.hosts().all(|host| self.kind.is_self_hosted_server(host.as_deref()))
     }
 
     fn hosts(&self) -> impl Iterator<Item = Option<String>> {
@@ -243,7 +243,7 @@ fn backend(section: &Section<'_>, known: &Known<'_>) -> Option<(Backend, Vec<Dec
     }
     if kind != Kind::Local {
         base.deployments = deployment::deployments(section, kind, &name, &base.client);
-        let members = members::rules(section, kind, base.is_own_server());
+        let members = members::rules(section, kind, base.is_self_hosted_server());
         base.client.members = members;
         base.deployments.iter_mut().for_each(|deployment| deployment.client.members = members);
         deployment::doubt_keyless(section, kind, &base.deployments);

@@ -149,7 +149,7 @@ impl Kind {
 
     /// True for whoever serves for oneself: the kinds that are one's own, and what speaks OpenAI's API at a host that no
     /// provider is known to have.
-    pub(super) fn is_own(self, host: Option<&str>) -> bool {
+    pub(super) fn is_self_hosted(self, host: Option<&str>) -> bool {
         match self {
             Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama => true,
             Kind::OpenAi | Kind::Responses => !PROVIDERS.iter().any(|provider| is_host(host, provider)),
@@ -184,8 +184,8 @@ impl Kind {
 
     /// Whether it is a server of open models of one's own at that host, as far as that can be told. Such a one is taken to have
     /// what such servers have, until it refuses.
-    pub(super) fn is_own_server(self, host: Option<&str>) -> bool {
-        !matches!(self, Kind::Local | Kind::Responses) && self.is_own(host)
+    pub(super) fn is_self_hosted_server(self, host: Option<&str>) -> bool {
+        !matches!(self, Kind::Local | Kind::Responses) && self.is_self_hosted(host)
     }
 
     /// What they can do beyond text, by a server of one's own or another.

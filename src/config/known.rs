@@ -138,7 +138,7 @@ impl<'d> Known<'d> {
     /// there; else what one's own models are taken to cost.
     fn reference(&self, base: &Base, names: &[String]) -> Option<Tariff> {
         let listed = names.iter().find_map(|name| self.listed(base, name));
-        listed.or_else(|| base.is_own().then_some(self.own_price))
+        listed.or_else(|| base.is_self_hosted().then_some(self.own_price))
     }
 
     /// How able a model of one of these names is, whoever serves it.
@@ -165,7 +165,7 @@ impl<'d> Known<'d> {
 /// is said to have nothing.
 fn own(model: &mut Declared, base: &Base) {
     let known = &mut model.model.capabilities;
-    let usual = if base.is_own_server() && !known.is_empty() { OWN_CAPABILITIES } else { &[] };
+    let usual = if base.is_self_hosted_server() && !known.is_empty() { OWN_CAPABILITIES } else { &[] };
     let lacking: Vec<_> = usual.iter().copied().filter(|capability| !known.contains(capability)).collect();
     known.extend(lacking);
 }

@@ -123,7 +123,7 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
             hand_off(class, HAND_OFF.to_owned(), reserve(classes, HAND_OFF, openai::TURN))
         }),
         services: base.kind.services().to_vec(),
-        capabilities: base.kind.capabilities(base.is_own_server()).to_vec(),
+        capabilities: base.kind.capabilities(base.is_self_hosted_server()).to_vec(),
         efforts: Vec::new(),
         members: base.client.members,
         resumes_tools: false,

@@ -107,7 +107,10 @@ impl Front<'_> {
         }
         let routes: Vec<String> =
             catalog.routes.keys().map(|name| format!("<code>{}</code>", escaped(name))).collect();
-        let chosen = format!("<p>As model, {} lets the gateway choose among them.</p>", routes.join(" or "));
+        let chosen = format!(
+            "<p>A request for the model {} leaves the choice to the gateway.</p>",
+            routes.join(" or ")
+        );
         format!("{table}</table>\n{chosen}\n<p>No key is needed: whoever reaches this address may ask.</p>")
     }
 

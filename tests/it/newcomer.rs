@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Folder, Process};
 
 fn say(model: &str, text: &str) -> Value {
-    json!({ "model": model, "messages": [{ "role": "user", "content": text }], "max_tokens": 40 })
+    json!({ "model": model, "messages": [{ "role": "user", "content": text }], "max_tokens": 300 })
 }
 
 #[tokio::test]
