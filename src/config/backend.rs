@@ -163,7 +163,7 @@ pub(super) struct Base {
 const GGUF: &[u8] = b"GGUF";
 
 /// The keys that only some kinds have.
-const OF_SOME: [&str; 13] = [
+const OF_SOME: [&str; 14] = [
     "file",
     "concurrency_signal",
     "base_url",

@@ -121,8 +121,8 @@ pub(super) fn name_models(backend: &Section<'_>, models: &mut [Declared]) {
 /// A provider says when there are too many calls; one's own server lets them wait.
 fn signal(kind: Kind, client: &remote::Settings) -> Signal {
     let url = Url::parse(&client.base_url).ok();
-    let is_own = kind.is_own_at(url.as_ref().and_then(Url::host_str));
-    if is_own { Signal::Waits } else { Signal::Refusals }
+    let is_self_hosted = kind.is_self_hosted_server(url.as_ref().and_then(Url::host_str));
+    if is_self_hosted { Signal::Waits } else { Signal::Refusals }
 }
 
 /// As the backend is, but for what is said here.

@@ -211,14 +211,6 @@ impl Kind {
         matches!(self, Kind::Local | Kind::LlamaCpp | Kind::Vllm | Kind::Sglang | Kind::Ollama)
     }
 
-    /// Whether it is one's own server there, rather than a provider's: also what speaks OpenAI's API elsewhere than at OpenAI.
-    pub(super) fn is_own_at(self, host: Option<&str>) -> bool {
-        match self {
-            Kind::OpenAi | Kind::Responses => !is_host(host, self.wants_key_at().unwrap_or_default()),
-            _ => self.stops_billing(),
-        }
-    }
-
     /// Where its API is, for those that are at one place.
     pub(super) fn base_url(self) -> Option<&'static str> {
         match self {
