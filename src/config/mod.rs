@@ -37,6 +37,7 @@ mod server;
 mod source;
 mod storage;
 mod tariff;
+mod unthought;
 mod value;
 
 use std::path::{Path, PathBuf};

@@ -20,6 +20,7 @@ pub struct Backends {
     pub sheds: IntCounterVec,
     pub engine_tokens: IntCounterVec,
     pub withdrawals: IntCounterVec,
+    pub overruns: IntCounterVec,
 }
 
 impl Backends {
@@ -76,6 +77,11 @@ impl Backends {
                 "engine_tokens_total",
                 "Tokens that the local engine read and wrote",
                 &["model", "phase"],
+            )?,
+            overruns: make.counts(
+                "target_overruns_total",
+                "Calls that a target wrote on with beyond the limit that it was told, until they were hung up on",
+                target,
             )?,
         })
     }

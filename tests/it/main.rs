@@ -29,6 +29,7 @@ mod learning;
 mod libraries;
 mod llamacpp;
 mod local;
+mod lying;
 mod members;
 mod messages;
 mod money;

@@ -1,14 +1,16 @@
 """Serves a GGUF file with a real llama.cpp server until standard input closes; prints its address first.
 
-    python llama_server.py models/reasoner.gguf [--endless]
+    python llama_server.py models/reasoner.gguf [--endless] [--plain]
 
 An endless one never ends a text by itself, for tests that want to leave in the middle of one.
+A plain one has a chat template that knows of no thoughts, as that of a model which has none.
 """
 
 import sys
 
 import xllamacpp
 
+PLAIN = "{% for message in messages %}{{ message.content }}\n{% endfor %}"
 SLOTS = 4
 CONTEXT = 512  # of each slot
 
@@ -23,6 +25,8 @@ def main():
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.endpoint_metrics = True
     params.sampling.ignore_eos = params.ctx_shift = "--endless" in sys.argv
+    if "--plain" in sys.argv:
+        params.chat_template = PLAIN
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     sys.stdin.read()

@@ -6,6 +6,7 @@
 
 mod breaker;
 mod choice;
+mod conduct;
 mod ends;
 #[expect(clippy::module_inception, reason = "the fleet itself, beside what it is made of")]
 mod fleet;
