@@ -46,12 +46,16 @@ pub struct Observed {
     conduct: Conduct,
     /// How many finished answers in a row had a token in each piece.
     agreeing: u32,
+    /// For how many more answers it is taken to think whatever it is asked.
+    ignores: u32,
 }
 
 /// An answer of fewer pieces tells nothing.
 const PIECES_MIN: u64 = 16;
 /// So many answers in a row are believed.
 const AGREEING_MIN: u32 = 2;
+/// After so many answers a target that went on thinking is asked once more not to.
+const IGNORES: u32 = 50;
 /// Tags and the end of the text may part a piece.
 const PARTED_MAX: u64 = 4;
 
@@ -66,13 +70,15 @@ impl Observed {
         match observation {
             Observation::Counted { pieces, tokens } => self.count(pieces, tokens),
             Observation::ShowsThoughts => self.conduct.shows_thoughts = true,
-            Observation::Switched(heeded) => self.conduct.ignores_switch = !heeded,
+            Observation::Switched(heeded) => self.ignores = if heeded { 0 } else { IGNORES },
             // Its counts are not believed either.
             Observation::Overran { .. } => {}
         }
+        self.conduct.ignores_switch = self.ignores > 0;
     }
 
     fn count(&mut self, pieces: u64, tokens: Tokens) {
+        self.ignores = self.ignores.saturating_sub(1);
         if pieces > tokens.0 + PARTED_MAX {
             self.agreeing = 0;
         } else if pieces >= PIECES_MIN {
@@ -85,6 +91,15 @@ impl Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_that_went_on_thinking_is_asked_once_more_after_a_while() {
+        let mut observed = Observed::default();
+        observed.take(Observation::Switched(false));
+        assert!(observed.conduct().ignores_switch);
+        (0..IGNORES).for_each(|_| observed.take(Observation::Counted { pieces: 1, tokens: Tokens(1) }));
+        assert!(!observed.conduct().ignores_switch);
+    }
 
     #[test]
     fn pieces_are_tokens_only_where_finished_answers_showed_one_in_each() {

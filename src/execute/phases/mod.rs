@@ -206,11 +206,6 @@ impl Phases {
         self.terms.tells_limit
     }
 
-    /// The caller's word for how hard to think, while the thought is asked for.
-    pub fn word(&self) -> Option<String> {
-        self.terms.effort.clone().filter(|_| self.class != Class::Effort && self.thinks)
-    }
-
     /// True where the part that was called for last may think unseen.
     pub fn is_hidden(&self) -> bool {
         self.account.is_hidden()

@@ -26,6 +26,11 @@ impl Phases {
         }
     }
 
+    /// The caller's word for how hard to think, while the thought is asked for.
+    pub fn word(&self) -> Option<String> {
+        self.terms.effort.clone().filter(|_| self.class != Class::Effort && self.thinks)
+    }
+
     /// How an answer is asked for after the running thought was stopped from outside, where that can be.
     pub(super) fn resume_class(&self) -> Option<Class> {
         let surfaced = self.surfaced && self.class == Class::Turn;
