@@ -4,6 +4,7 @@
 //! budgets beyond the limits it is given, of money, or of callers. Dropping a generation cancels it.
 
 mod calling;
+mod conduct;
 mod failure;
 pub mod fleet;
 pub mod local;
@@ -25,6 +26,7 @@ use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Origin, Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
+pub use conduct::{Conduct, Observation, Observed};
 pub use failure::{Failure, Fault, Lack, Retry};
 pub use unavailable::Unavailable;
 
@@ -71,6 +73,14 @@ pub trait Backend: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What is known of how it takes what it is told.
+    fn conduct(&self) -> Conduct {
+        Conduct::default()
+    }
+
+    /// Told what a call has shown of that.
+    fn observe(&self, _: Observation) {}
+
     /// How often since this was last asked a question was sent once more, because the connection was gone before anybody
     /// could have read it.
     fn resent(&self) -> u64 {
@@ -101,6 +111,8 @@ pub struct Call {
     pub tells_limit: bool,
     /// The caller's word for how hard to think, where it is not known what it comes to in tokens and the part has none.
     pub effort: Option<String>,
+    /// The word for the least effort, for an answer that is asked for without a thought where nothing else turns thinking off.
+    pub effort_least: Option<String>,
 }
 
 impl Call {
@@ -177,6 +189,16 @@ pub enum Part {
 }
 
 impl Part {
+    /// The most that it may write, tags and hand-off aside.
+    pub fn most(&self) -> Tokens {
+        match self {
+            Part::Whole { thinking, solution } => Class::native_most(*thinking) + *solution,
+            Part::Thought { thinking, solution } => *thinking + *solution,
+            Part::Solution { solution, .. } => *solution,
+            Part::Total { tokens, .. } => *tokens,
+        }
+    }
+
     /// The whole answer after a thought.
     pub fn resumed(thought: Thought, solution: Tokens) -> Part {
         Part::Solution { thought, answer: String::new(), solution }

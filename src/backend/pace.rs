@@ -10,6 +10,10 @@ use crate::catalog::Conditions;
 
 /// How much the newest measurement weighs.
 const WEIGHT: f64 = 0.2;
+/// A call that was given up tells how fast tokens are from so many on.
+const TELLING: u64 = 16;
+/// After so many seconds half of a silence is forgotten.
+const SILENCE_KEPT: f64 = 60.0;
 
 /// Moving averages of a backend's speed. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +22,10 @@ pub(crate) struct Pace(Arc<Mutex<Measured>>);
 #[derive(Debug, Default)]
 struct Measured {
     generation: Option<f64>,
+    /// Until the first token.
+    first: Option<f64>,
+    /// How much longer than that calls were silent whose caller's time was over.
+    silence: Option<(f64, Instant)>,
     prefill: Option<f64>,
     /// The wait for the first token by the prompt's length.
     line: Prefill,
@@ -34,6 +42,7 @@ pub(crate) struct Lap {
     shows_thought: bool,
     waits: bool,
     usage: Usage,
+    finished: bool,
 }
 
 impl Pace {
@@ -43,7 +52,7 @@ impl Pace {
         // Until prompts of several lengths were read, all of the wait is put down to their tokens.
         let (constant, per_token) = measured.line.line().unwrap_or((0.0, measured.prefill.unwrap_or(0.0)));
         Conditions {
-            queue: constant,
+            queue: constant + measured.silence_now(Instant::now()),
             prefill: per_token,
             token: measured.token.unwrap_or(0.0),
             // Who fails is left alone by the fleet.
@@ -55,7 +64,16 @@ impl Pace {
     pub(crate) fn start(&self) -> Lap {
         let started = Instant::now();
         let usage = Usage::default();
-        Lap { pace: self.clone(), started, first: None, tokens: 0, shows_thought: false, waits: false, usage }
+        Lap {
+            pace: self.clone(),
+            started,
+            first: None,
+            tokens: 0,
+            shows_thought: false,
+            waits: false,
+            usage,
+            finished: false,
+        }
     }
 
     /// How many seconds a generation takes.
@@ -66,6 +84,16 @@ impl Pace {
     fn lock(&self) -> MutexGuard<'_, Measured> {
         // Averages are whole between any two statements, so a poisoned lock is as good as another.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Measured {
+    /// Whoever is thought to be silent is not asked, so that nobody would find out when that has passed: it is forgotten.
+    fn silence_now(&self, now: Instant) -> f64 {
+        self.silence.map_or(0.0, |(silence, at)| {
+            let age = now.saturating_duration_since(at).as_secs_f64();
+            silence * (-age / SILENCE_KEPT).exp2()
+        })
     }
 }
 
@@ -97,11 +125,17 @@ impl Lap {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "statistics do not need counts beyond 2^53 exactly")]
-    fn finish(&self) {
+    fn finish(&mut self) {
+        self.finished = true;
         let now = Instant::now();
         let mut measured = self.pace.lock();
         average(&mut measured.generation, (now - self.started).as_secs_f64());
         let Some(first) = self.first else { return };
+        let silent = (first - self.started).as_secs_f64();
+        let beyond = (silent - measured.first.unwrap_or(silent)).max(0.0);
+        let known = measured.silence_now(now);
+        measured.silence = (known > 0.0).then_some((known + WEIGHT * (beyond - known), now));
+        average(&mut measured.first, silent);
         let hidden = self.usage.thinking.is_some_and(|tokens| tokens.0 > 0) && !self.shows_thought;
         if hidden {
             // The first piece came after the thought: only the whole says how fast tokens are.
@@ -118,6 +152,30 @@ impl Lap {
             average(&mut measured.prefill, reading / read.as_f64());
             measured.line.add(read, reading);
             measured.line.fit();
+        }
+    }
+}
+
+impl Drop for Lap {
+    /// A call that was given up tells how long it was silent at least, or how fast it wrote until then.
+    #[expect(clippy::cast_precision_loss, reason = "statistics do not need counts beyond 2^53 exactly")]
+    fn drop(&mut self) {
+        if self.finished {
+            return;
+        }
+        let now = Instant::now();
+        let mut measured = self.pace.lock();
+        match self.first {
+            None => {
+                let beyond = (now - self.started).as_secs_f64() - measured.first.unwrap_or(0.0);
+                if beyond > measured.silence_now(now) {
+                    measured.silence = Some((beyond, now));
+                }
+            }
+            Some(first) if self.tokens >= TELLING => {
+                average(&mut measured.token, (now - first).as_secs_f64() / (self.tokens - 1) as f64);
+            }
+            Some(_) => {}
         }
     }
 }
@@ -184,5 +242,33 @@ mod tests {
         let conditions = pace.conditions();
         assert!((conditions.token - 0.010).abs() < 1e-3, "{conditions:?}");
         assert!(conditions.prefill.abs() < 1e-9);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_was_given_up_in_silence_is_a_wait_that_fades() {
+        let pace = Pace::default();
+        let lap = pace.start();
+        tokio::time::advance(Duration::from_millis(300)).await;
+        drop(lap);
+        assert!((pace.conditions().queue - 0.3).abs() < 1e-3);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert!((pace.conditions().queue - 0.15).abs() < 1e-3);
+        run(&pace, None).await;
+        let lap = pace.start();
+        tokio::time::advance(Duration::from_millis(350)).await;
+        drop(lap);
+        assert!(pace.conditions().queue < 0.15, "a silence that is usual there is no news");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_was_given_up_while_it_wrote_tells_how_fast_it_was() {
+        let pace = Pace::default();
+        let mut lap = pace.start();
+        for _ in 0..20 {
+            lap.note(&Piece::Answer { text: "x".to_owned(), tokens: Tokens::ZERO });
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        drop(lap);
+        assert!((pace.conditions().token - 0.1).abs() < 0.01);
     }
 }

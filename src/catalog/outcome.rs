@@ -140,6 +140,8 @@ pub struct Spent {
     pub leaks: u32,
     /// True where the backend's own budget did not hold.
     pub overran: bool,
+    /// How many tool calls were broken off by a limit before their arguments were whole.
+    pub unfinished_calls: u32,
     /// True where a count was reckoned rather than reported.
     pub estimated: bool,
     /// How the thought ended.

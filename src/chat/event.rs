@@ -1,5 +1,6 @@
 //! What a caller sees of an execution while it runs.
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::Signed;
@@ -40,6 +41,11 @@ pub struct ToolCallDelta {
     pub name: Option<String>,
     /// More of its arguments.
     pub arguments: String,
+}
+
+/// True once the arguments of a call are whole.
+pub fn is_whole(arguments: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
 /// What happens to one choice, in order. An answer's end is reported after it is settled, by the flight.

@@ -15,7 +15,7 @@ mod tools;
 pub use budget::{Budget, Depth, Members};
 pub use embedding::{Embedding, Inputs};
 pub use episode::{EpisodeLimits, EpisodeRaise};
-pub use event::{Event, Finish, ToolCallDelta};
+pub use event::{Event, Finish, ToolCallDelta, is_whole};
 pub use message::{Keep, Maker, Message, Origin, Part, Role, Signed, ToolCall};
 pub use name::short_name;
 pub use reach::Reach;

@@ -38,6 +38,7 @@ mod server;
 mod source;
 mod storage;
 mod tariff;
+mod unthought;
 mod value;
 
 use std::path::{Path, PathBuf};

@@ -20,6 +20,7 @@ use super::provider;
 use super::reader::{Document, Section};
 use super::route::Models;
 use super::tariff;
+use super::unthought;
 
 /// The keys that models of only some kinds have.
 const OF_SOME: [&str; 8] = [
@@ -80,6 +81,10 @@ pub(super) fn declared(backend: &Section<'_>, base: &Base, known: &Known<'_>) ->
     let mut models: Vec<Declared> = bare
         .iter()
         .map(|name| known.tell(usual(name, base, backend.line_of("models")), base, name))
+        .map(|mut declared| {
+            unthought::fit(None, &mut declared);
+            declared
+        })
         .collect();
     models.extend(backend.sections("model").iter().filter_map(|section| declare(section, base, known)));
     if models.is_empty() && !backend.has("models") && !backend.has("model") {
@@ -213,6 +218,7 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     // An effort scale comes with the most that it thinks, and only this kind can be said to think never.
     let is_told = section.has("thinking_max") || (base.kind == Kind::Responses && section.has("thinking"));
     declared.is_told |= is_told;
+    unthought::fit(Some(section), &mut declared);
     provider::fit(Some(section), &mut declared);
     dialect::fit(Some(section), &mut declared);
     coherence::check(section, &declared);
@@ -294,7 +300,8 @@ fn of_its_source(section: &Section<'_>, Declared { kind, served, model, .. }: &m
                 syntax(section, &mut settings.tool_syntax, model);
             }
             section.set("hand_off", &mut settings.hand_off);
-            if !section.has("hand_off") && !settings.hand_off.contains(&settings.end_tag) {
+            let is_empty = settings.hand_off.is_empty();
+            if !section.has("hand_off") && !is_empty && !settings.hand_off.contains(&settings.end_tag) {
                 settings.hand_off = HAND_OFF.replace(END_TAG, &settings.end_tag);
             }
             let said = ["hand_off", "turn", "classes"].into_iter().any(|key| section.has(key));
@@ -342,7 +349,8 @@ fn syntax(section: &Section<'_>, known: &mut Option<Syntax>, model: &mut Model) 
 
 /// Takes the hand-off where one is configured, which must close the thought.
 fn close(section: &Section<'_>, model: &mut Model, text: &str, end_tag: &str) {
-    if !text.contains(end_tag) {
+    let says_nothing = text.is_empty() && !model.classes.contains(&Class::Inline);
+    if !text.contains(end_tag) && !says_nothing {
         let remedy = format!("write \"{end_tag}\" where the thought is to end");
         section.wrong("hand_off", Wrong::new("does not close the thought", remedy));
     }

@@ -33,6 +33,8 @@ struct Running {
     again: bool,
     /// Everything it may write, where its thought is hidden.
     hidden: Option<Tokens>,
+    /// No more than that can have been written, whatever is said or seen in one piece.
+    most: Option<Tokens>,
     usage: Option<Usage>,
     thinking: Tokens,
     solution: Tokens,
@@ -53,6 +55,17 @@ struct Split {
     solution: Tokens,
     /// What came after the caller's stop text.
     dropped: Tokens,
+}
+
+impl Split {
+    /// No more than that altogether.
+    fn within(self, most: Option<Tokens>) -> Split {
+        let Some(most) = most else { return self };
+        let thinking = self.thinking.min(most);
+        let solution = self.solution.min(most.saturating_sub(thinking));
+        let dropped = self.dropped.min(most.saturating_sub(thinking + solution));
+        Split { thinking, solution, dropped }
+    }
 }
 
 /// To which side an unsure count errs.
@@ -101,6 +114,27 @@ impl Account {
         self.running = Some(Running { again: true, hidden, ..Running::default() });
     }
 
+    /// No more than that is booked as written of the running part.
+    pub(super) fn limit(&mut self, most: Tokens) {
+        if let Some(part) = &mut self.running {
+            part.most = Some(most);
+        }
+    }
+
+    /// The running part's thought turned out to be no hidden one.
+    pub(super) fn shows_thoughts(&mut self) {
+        if let Some(part) = &mut self.running {
+            part.hidden = None;
+        }
+    }
+
+    /// Of what is booked as the answer no more than that was delivered.
+    pub(super) fn deliver_at_most(&mut self, most: Tokens) {
+        let excess = self.spent.solution.saturating_sub(most);
+        self.spent.solution = self.spent.solution.min(most);
+        self.spent.other += excess;
+    }
+
     /// The running part was refused before a model saw it.
     pub(super) fn forget(&mut self) {
         self.running = None;
@@ -139,10 +173,10 @@ impl Account {
     /// Written, billed, and not delivered.
     pub(super) fn discarded(&mut self, text: &str, tokens: Tokens) {
         let tokens = if tokens > Tokens::ZERO { tokens } else { reckon(characters(text)) };
+        let Some(part) = &mut self.running else { return };
+        let tokens = part.most.map_or(tokens, |most| tokens.min(most));
+        part.discarded += tokens;
         self.spent.other += tokens;
-        if let Some(part) = &mut self.running {
-            part.discarded += tokens;
-        }
     }
 
     /// Written after the caller's stop text, billed, and not delivered.
@@ -260,7 +294,7 @@ impl Account {
             self.spent.prompt = prompt;
             self.prompt_told = part.prompt_told();
         }
-        let Split { thinking, solution, dropped } = self.split(&part, close);
+        let Split { thinking, solution, dropped } = self.split(&part, close).within(part.most);
         self.spent.calls.push(part.billed(prompt, thinking + solution + dropped, self.keep));
         self.spent.thinking += thinking;
         self.spent.solution += solution;
@@ -342,7 +376,9 @@ impl Running {
         let Usage { cache_read, cache_write, cache_hour, completion, .. } = usage;
         let hour = if keep == Keep::Hour { cache_write } else { Tokens::ZERO };
         let cache_hour = cache_hour.unwrap_or(hour).min(cache_write);
-        Billed { input, cache_read, cache_write, cache_hour, output: seen.max(completion) }
+        let output = seen.max(completion);
+        let output = self.most.map_or(output, |most| output.min(most.max(self.hidden.unwrap_or_default())));
+        Billed { input, cache_read, cache_write, cache_hour, output }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod account;
 mod answer;
+mod brake;
 mod heard;
 mod leak;
 mod logprobs;

@@ -1,7 +1,7 @@
 //! What of a choice's tool calls its reader sees, and what was seen in the end, where it is a step of an agent's run.
 
 use crate::agent::{Trim, Trimmed};
-use crate::chat::{Event, Finish, Message, Role, ToolCall, ToolCounts};
+use crate::chat::{Event, Finish, Message, Role, ToolCall, ToolCounts, is_whole};
 use crate::units::Count;
 
 /// What of a choice's calls passes, and what its reader was told altogether.
@@ -63,6 +63,10 @@ impl Passing {
     pub(super) fn finish(&mut self, finish: Finish) -> (Vec<Event>, Finish) {
         let (events, trimmed) = self.trim.clone().finish(finish);
         events.iter().for_each(|event| self.reply.hear(event));
+        if finish == Finish::Length {
+            // Who is given the answer whole is not given what a limit broke off.
+            self.reply.calls.retain(|(_, call)| is_whole(&call.arguments));
+        }
         let watched = self.watched.take().map(|watched| watched.finish(finish).1);
         let (seen, would_drop) = (trimmed.finish, watched.map(|watched| watched.dropped).unwrap_or_default());
         self.end = Some(End { trimmed, would_drop });

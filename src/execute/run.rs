@@ -120,6 +120,15 @@ impl Progress {
         Count(u64::try_from(shown).unwrap_or(u64::MAX))
     }
 
+    /// Tells the target's fleet what its calls have shown, and is told what is known by now.
+    fn observe(&mut self, backend: &dyn Backend) {
+        let observations = self.phases.observations();
+        if !observations.is_empty() {
+            observations.into_iter().for_each(|observation| backend.observe(observation));
+            self.phases.meet(backend.conduct());
+        }
+    }
+
     fn measure(&mut self) {
         if self.due.is_now() {
             self.measured();
@@ -151,6 +160,7 @@ pub async fn run<T: From<Indexed>>(
     progress: &mut Progress,
     events: &mpsc::Sender<T>,
 ) -> Result<Finish, Halt> {
+    progress.phases.meet(job.backend.conduct());
     let mut part = progress.phases.begin();
     loop {
         match run_part(job, part, progress, events).await? {
@@ -186,9 +196,9 @@ async fn run_part<T: From<Indexed>>(
     let class = progress.phases.class();
     let hidden = progress.phases.is_hidden();
     let tells_limit = progress.phases.tells_limit();
-    let effort = progress.phases.word();
-    let call =
-        Call { request: job.request.clone(), class, part, seed: job.seed, hidden, tells_limit, effort };
+    let (request, seed, effort) = (job.request.clone(), job.seed, progress.phases.word());
+    let effort_least = progress.phases.effort_least().map(str::to_owned);
+    let call = Call { request, class, part, seed, hidden, tells_limit, effort, effort_least };
     let began = in_time(job, progress, job.backend.generate(call)).await;
     progress.meter.hear();
     let mut generation = match began {
@@ -207,6 +217,7 @@ async fn run_part<T: From<Indexed>>(
             Timed::Late(step) => return late(job, step, progress, events).await,
         };
         progress.measure();
+        progress.observe(&*job.backend);
         match follow(job, step, progress, events).await? {
             Next::Piece => {}
             Next::Drain => return Ok(Next::Over(drain(job, generation, progress).await)),

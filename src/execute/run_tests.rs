@@ -22,6 +22,7 @@ fn terms(class: Class) -> Terms {
         tells_limit: true,
         overhead: Tokens(5),
         effort: None,
+        visible_max: None,
         rescue: false,
         effort_least: None,
         prompt: Tokens(10),

@@ -20,6 +20,7 @@ const TERMS: fn() -> Terms = || Terms {
     tells_limit: true,
     overhead: Tokens(5),
     effort: None,
+    visible_max: None,
     rescue: false,
     effort_least: None,
     prompt: Tokens(9),

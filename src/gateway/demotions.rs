@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 
-use crate::catalog::{Catalog, Class, Model};
+use crate::catalog::{Catalog, Class, HandOff, Model};
 use crate::units::Tokens;
 
 /// The room for the thoughts of a model of which nothing is known but that it thinks.
@@ -46,6 +46,21 @@ impl Demotions {
         let next = *classes.first()?;
         let demoted = Arc::new(Model { classes, ..model.clone() });
         self.0.insert(model.name.clone(), demoted).is_none().then_some(next)
+    }
+
+    /// The chat template of a model knows of no thoughts: it is offered as one that has none from now on. True where this is
+    /// news.
+    pub(super) fn plain(&self, model: &Model) -> bool {
+        if model.thinking_max == Tokens::ZERO || self.0.contains_key(&model.name) {
+            return false;
+        }
+        let mut classes = model.classes.clone();
+        if classes.iter().any(|class| *class != Class::Continue) {
+            classes.retain(|class| *class != Class::Continue);
+        }
+        let hand_off = HandOff { text: String::new(), overhead: Tokens::ZERO, unthought: Tokens::ZERO };
+        let plain = Model { thinking_max: Tokens::ZERO, classes, hand_off, ..model.clone() };
+        self.0.insert(model.name.clone(), Arc::new(plain)).is_none()
     }
 
     /// A model of which no thinking was known thinks: so much is set aside for it from now on, where this is news.

@@ -22,6 +22,7 @@ use super::episodes::Stepping;
 use super::handle::{EXPIRY_MARGIN, Parts};
 use super::landing::Landing;
 use super::learning::{self, Grounds};
+use super::no_answer;
 use super::observe::{self};
 use super::pacing::Pacing;
 use super::rollout::Observed;
@@ -233,9 +234,12 @@ pub(super) async fn choices(
     reports: &mpsc::Sender<Report>,
 ) -> Landing {
     let meters = meters(progress);
-    let runs = jobs.iter().zip(progress).map(|(job, progress)| run(job, progress, reports));
+    let runs = jobs.iter().zip(progress.iter_mut()).map(|(job, progress)| run(job, progress, reports));
     match all(runs, &meters).await {
-        Ok(finishes) => Landing::Finished(finishes),
+        Ok(finishes) => match no_answer::of(progress, &finishes) {
+            Some(failure) => Landing::Failed(failure),
+            None => Landing::Finished(finishes),
+        },
         Err(Halt::HungUp) => Landing::HungUp,
         Err(Halt::Failed(failure)) => Landing::Failed(failure),
     }
@@ -259,6 +263,7 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         tells_limit: offer.tells_limit,
         overhead: offer.overhead,
         effort: offer.effort.clone(),
+        visible_max: visible_max(offer, request),
         rescue: offer.rescue,
         effort_least: least.map(|level| level.word.clone()),
         prompt,
@@ -267,6 +272,20 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         stop: request.sampling.stop.clone(),
         form: request.form,
     }
+}
+
+/// A part of what a stated limit leaves a thought that shows though it was to be hidden: the rest is its answer's.
+const THOUGHT_PARTS: (u64, u64) = (3, 4);
+
+/// Where a thought is cut that shows, though its upstream was taken to hide it. A word for how hard to think cuts nothing by
+/// itself: only where a limit was stated too must the thought leave room for its answer.
+fn visible_max(offer: &Offer, request: &Request) -> Option<Tokens> {
+    if let Some(stated) = request.budget.thinking {
+        return Some(stated);
+    }
+    let (part, whole) = THOUGHT_PARTS;
+    let most = Tokens((offer.thinking + offer.solution).0 / whole * part);
+    offer.tells_limit.then(|| offer.thinking.max(most))
 }
 
 /// Makes durable what must be before anything is sent. The idempotency key goes first: a crash in between costs the

@@ -221,6 +221,7 @@ impl Flying {
     /// Believes a native budget only as long as it holds.
     fn verify(&self, offer: &Offer, spent: &[Spent]) {
         self.look_for_thoughts(offer, spent);
+        self.look_for_plainness(offer);
         if offer.class != Class::Native || spent.iter().all(|spent| !spent.overran) {
             return;
         }
@@ -231,6 +232,21 @@ impl Flying {
             tracing::warn!(
                 request = %self.id, model = %offer.model, budget = %offer.thinking, used = ?used, now = class.word(),
                 "demoted: the provider's thinking budget did not hold"
+            );
+        }
+    }
+
+    /// A model whose own server says that it does not think is planned for as one that does not.
+    fn look_for_plainness(&self, offer: &Offer) {
+        let fleet = self.parts.fleets.get(&offer.model);
+        let Some(model) = self.model(offer).filter(|_| fleet.is_some_and(|fleet| fleet.never_thinks()))
+        else {
+            return;
+        };
+        if self.demotions.plain(model) {
+            tracing::info!(
+                request = %self.id, model = %offer.model,
+                "its chat template knows of no thoughts: nothing is held or handed over there"
             );
         }
     }

@@ -24,6 +24,7 @@ mod landing;
 mod launch;
 mod learning;
 mod needs;
+mod no_answer;
 mod observe;
 mod observer;
 mod pacing;

@@ -1,8 +1,6 @@
 //! What one choice has said so far, whichever way it is to be written.
 
-use serde::de::IgnoredAny;
-
-use crate::chat::Event;
+use crate::chat::{Event, Finish, is_whole};
 
 /// The events of one choice, neighbours joined.
 #[derive(Debug, Clone, Default)]
@@ -36,15 +34,18 @@ impl Said {
         }
     }
 
+    /// The same without calls that a limit broke off: whoever ran them would run something else than was meant.
+    pub(super) fn finished(mut self, finish: Finish) -> Said {
+        if matches!(finish, Finish::Length | Finish::ContentFilter) {
+            self.0.retain(|event| !matches!(event, Event::ToolCall(call) if !is_whole(&call.arguments)));
+        }
+        self
+    }
+
     /// What was said, in order: a thought, its signed parts, the answer's text and each call once, unless they alternate.
     pub(super) fn into_events(self) -> Vec<Event> {
         self.0
     }
-}
-
-/// True once the arguments of a call are whole.
-pub(super) fn is_whole(arguments: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub struct Backends {
     pub engine_tokens: IntCounterVec,
     pub withdrawals: IntCounterVec,
     pub event_loop_lag: Counter,
+    pub overruns: IntCounterVec,
 }
 
 impl Backends {
@@ -87,6 +88,11 @@ impl Backends {
                 "engine_tokens_total",
                 "Tokens that the local engine read and wrote",
                 &["model", "phase"],
+            )?,
+            overruns: make.counts(
+                "target_overruns_total",
+                "Calls that a target wrote on with beyond the limit that it was told, until they were hung up on",
+                target,
             )?,
         })
     }

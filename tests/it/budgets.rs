@@ -183,6 +183,94 @@ async fn a_deadline_before_the_first_token_is_told_as_such_and_not_to_be_retried
 }
 
 #[tokio::test]
+async fn a_deadline_before_the_answer_is_told_as_such_and_the_next_plan_knows_of_the_wait() {
+    for class in [Class::Effort, Class::Native] {
+        let pause = std::time::Duration::from_millis(10);
+        let script = Arc::new(Scripted::always(Play::new().thinks(500).answers("51").pauses(pause)));
+        let world = World::open(model("m", class), &script).await;
+        let answer = world.ask("", &question(&json!({ "budget": { "deadline_ms": 150 } }))).await;
+        assert_eq!((answer.status, &answer.error()["code"]), (504, &json!("deadline_exceeded")), "{class:?}");
+        world.settled().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_a_thought_left_no_room_for_is_an_error_and_never_an_empty_text() {
+    let script = Arc::new(Scripted::always(Play::new().thinks(5_000).hides_thoughts().answers("51")));
+    let world = World::open(model("m", Class::Effort), &script).await;
+    for (stream, asked) in [(false, 2), (true, 3)] {
+        let more = json!({ "stream": stream, "budget": { "thinking_tokens": 60, "solution_tokens": 20 } });
+        let answer = world.ask("", &question(&more)).await;
+        assert!(answer.text.contains("no_answer"), "{}", answer.text);
+        assert!(stream || answer.status == 502, "{}", answer.text);
+        // It is asked without a thought once; where that was in vain, never again.
+        assert_eq!(script.records().len(), asked);
+    }
+    world.settled().await;
+}
+
+#[tokio::test]
+async fn a_model_that_answers_with_nothing_is_passed_on() {
+    let script = Arc::new(Scripted::always(Play::new().answers("")));
+    let world = World::open(model("m", Class::Effort), &script).await;
+    let answer = world.ask("", &question(&json!({}))).await.good();
+    assert_eq!(answer["choices"][0]["message"]["content"], "");
+    assert_eq!(answer["choices"][0]["finish_reason"], "stop");
+}
+
+/// A call whose arguments a limit breaks off, behind one that is whole.
+fn broken_off() -> Arc<Scripted> {
+    let call = |index: u32, arguments: &str| stint::chat::ToolCallDelta {
+        index,
+        id: Some(format!("call_{index}")),
+        name: Some("write".to_owned()),
+        arguments: arguments.to_owned(),
+    };
+    let play = Play::new().calls(call(0, "{\"a\": 1}")).calls(call(1, "{\"text\": \"half a"));
+    Arc::new(Scripted::always(play.ends(stint::backend::Ending::Limit)))
+}
+
+#[tokio::test]
+async fn a_tool_call_that_a_limit_broke_off_is_never_passed_on_as_if_it_were_complete() {
+    let world = World::open(model("m", Class::Effort), &broken_off()).await;
+    let schema = json!({ "type": "object" });
+    let function = json!({ "name": "write", "parameters": schema });
+    let chat = |stream: bool| {
+        question(&json!({ "stream": stream, "tools": [{ "type": "function", "function": function }] }))
+    };
+    let whole = world.ask("", &chat(false)).await.good();
+    let choice = &whole["choices"][0];
+    assert_eq!(choice["finish_reason"], "length", "{whole}");
+    assert_eq!(choice["message"]["tool_calls"].as_array().unwrap().len(), 1, "{whole}");
+    assert_eq!(whole["budget"]["unfinished_tool_calls"], 1, "{whole}");
+    let streamed = world.ask("", &chat(true)).await;
+    assert!(streamed.text.contains(r#""finish_reason":"length""#), "{}", streamed.text);
+    assert!(!streamed.text.contains(r#""finish_reason":"tool_calls""#), "{}", streamed.text);
+
+    let messages = |stream: bool| {
+        json!({ "model": "m", "max_tokens": 400, "stream": stream, "messages": [{ "role": "user", "content": "?" }],
+                "tools": [{ "name": "write", "input_schema": schema }] })
+    };
+    let whole = world.post("/v1/messages", "", &messages(false)).await.good();
+    let calls = whole["content"].as_array().unwrap().iter().filter(|block| block["type"] == "tool_use");
+    assert_eq!((calls.count(), &whole["stop_reason"]), (1, &json!("max_tokens")), "{whole}");
+    let streamed = world.post("/v1/messages", "", &messages(true)).await;
+    assert!(streamed.text.contains(r#""stop_reason":"max_tokens""#), "{}", streamed.text);
+
+    let responses = |stream: bool| {
+        json!({ "model": "m", "input": "?", "stream": stream, "store": false,
+                "tools": [{ "type": "function", "name": "write", "parameters": schema }] })
+    };
+    let whole = world.post("/v1/responses", "", &responses(false)).await.good();
+    let calls = whole["output"].as_array().unwrap().iter().filter(|item| item["type"] == "function_call");
+    assert_eq!((calls.count(), &whole["status"]), (1, &json!("incomplete")), "{whole}");
+    let streamed = world.post("/v1/responses", "", &responses(true)).await;
+    let done = streamed.text.matches("event: response.function_call_arguments.done").count();
+    assert_eq!(done, 1, "{}", streamed.text);
+    assert!(streamed.text.contains("response.incomplete"), "{}", streamed.text);
+}
+
+#[tokio::test]
 async fn a_model_that_turns_out_to_think_is_given_room_for_it() {
     let unknown = stint::catalog::Model {
         thinking_max: stint::units::Tokens::ZERO,
@@ -191,8 +279,8 @@ async fn a_model_that_turns_out_to_think_is_given_room_for_it() {
     };
     let world = World::open(unknown, &script()).await;
     let ask = question(&json!({ "budget": { "thinking_tokens": 24, "solution_tokens": 8 } }));
-    let first = world.ask("", &ask).await.good();
-    assert_eq!(first["budget"]["thinking"]["budget"], 0, "nobody knew: {first}");
+    let first = world.ask("", &ask).await;
+    assert_eq!((first.status, &first.error()["code"]), (502, &json!("no_answer")), "nobody knew: {first:?}");
     world.settled().await;
     let second = world.ask("", &ask).await.good();
     assert_eq!(second["budget"]["thinking"]["budget"], 24, "{second}");

@@ -12,7 +12,7 @@ use stint::units::Tokens;
 use tokio::time::timeout;
 
 use crate::harness::tools::{LlamaServer, held_out, lines, printed, tool};
-use crate::harness::{Folder, Process, World, model};
+use crate::harness::{Answer, Folder, Process, World, model};
 use crate::sdk::{NODE, PYTHON, check, keys};
 
 /// The file that is built into the binary.
@@ -251,5 +251,36 @@ async fn caller(process: &Process, stream: bool, begun: &Cell<bool>) {
 async fn until(server: &LlamaServer, is_right: impl Fn(bool) -> bool) {
     while !is_right(server.count("requests_processing").await > 0) {
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// What the server itself says to a request, with what it counts.
+async fn own(server: &LlamaServer, body: &Value) -> (String, u64) {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client
+        .post(format!("{}/v1/chat/completions", server.base))
+        .header("content-type", "application/json");
+    let answer = Answer::of(request.body(body.to_string())).await.good();
+    let text = answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
+    (text, answer["usage"]["completion_tokens"].as_u64().unwrap())
+}
+
+#[tokio::test]
+async fn a_model_whose_template_knows_of_no_thoughts_answers_as_its_server_does() {
+    let server = LlamaServer::start(REASONER, &["--plain"]);
+    for more in ["", "thinking_max = 0", "thinking_max = 0\nclasses = [\"native\"]", "hand_off = \"\""] {
+        let process = Folder::new(&remote(&server, more)).serve();
+        for (question, most) in [("12+30*4?", 24), ("7*8?", 5), ("1+2?", 60)] {
+            let messages = json!([{ "role": "user", "content": question }]);
+            let body = json!({ "model": "remote-reasoner", "messages": messages, "temperature": 0, "max_tokens": most });
+            let (text, tokens) = own(&server, &body).await;
+            for _ in 0..2 {
+                let answer = process.ask("", &body).await.good();
+                let said = answer["choices"][0]["message"]["content"].as_str().unwrap();
+                assert_eq!(said, text.trim_start(), "{more:?} {question}: {answer}");
+                assert_eq!(answer["usage"]["completion_tokens"], tokens, "{more:?} {question}: {answer}");
+                assert_eq!(answer["budget"]["thinking"]["used"], 0, "{more:?} {question}: {answer}");
+            }
+        }
     }
 }

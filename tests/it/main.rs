@@ -33,6 +33,7 @@ mod learning;
 mod libraries;
 mod llamacpp;
 mod local;
+mod lying;
 mod managing;
 mod members;
 mod messages;

@@ -62,6 +62,7 @@ pub(super) async fn ask(
         tells_limit: true,
         overhead: model.hand_off.overhead,
         effort: attempt.effort.clone(),
+        visible_max: None,
         rescue: false,
         effort_least: None,
         prompt: backend.prompt_tokens(&request),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Failure, Fault};
+use crate::backend::{Backend, Failure, Fault, Observed};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::metrics::Metrics;
@@ -26,7 +26,7 @@ const TRIAL_SHARE: f64 = 0.25;
 #[derive(Debug)]
 pub struct Fleet {
     pub(super) model: Arc<str>,
-    targets: Vec<Target>,
+    pub(super) targets: Vec<Target>,
     settings: ArcSwap<Settings>,
     /// How late this process's tasks wake; nothing where nobody measures it.
     lag: OnceLock<Lag>,
@@ -36,6 +36,8 @@ pub struct Fleet {
 
 #[derive(Debug)]
 pub(super) struct State {
+    /// What was seen of each target's ways.
+    pub(super) observed: Vec<Observed>,
     pub(super) roster: Roster,
     pub(super) queue: Queue<Waiter>,
 }
@@ -52,7 +54,8 @@ impl Fleet {
         assert!(!targets.is_empty(), "whoever declares a model says where it is served");
         let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
         let roster = Roster::new(members, settings, seed, Instant::now());
-        let state = Mutex::new(State { roster, queue: Queue::new(settings.queue_max) });
+        let observed = vec![Observed::default(); targets.len()];
+        let state = Mutex::new(State { observed, roster, queue: Queue::new(settings.queue_max) });
         let (settings, lag) = (ArcSwap::from_pointee(settings), OnceLock::new());
         Arc::new(Fleet { model, targets, settings, lag, metrics, state })
     }
@@ -71,6 +74,7 @@ impl Fleet {
         for target in &self.targets {
             let faults = Fault::ALL.map(Fault::word).into_iter();
             let causes = [Cause::Failures, Cause::Rate, Cause::Credential].map(Cause::word).into_iter();
+            self.metrics.backends.overruns.with_label_values(&[&*self.model, &*target.name]);
             self.metrics.begin_target((&*self.model, &*target.name), faults, causes);
             for signal in [Signal::Waits, Signal::Refusals] {
                 let labels = &[&*self.model, &*target.name, signal.word()];

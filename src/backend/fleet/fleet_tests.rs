@@ -60,6 +60,7 @@ async fn call(seat: &Seat) -> bool {
             hidden: false,
             tells_limit: true,
             effort: None,
+            effort_least: None,
         })
         .await
     else {

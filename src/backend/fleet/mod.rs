@@ -7,6 +7,7 @@
 mod breaker;
 mod cached;
 mod choice;
+mod conduct;
 #[cfg(test)]
 mod crowds;
 mod ends;

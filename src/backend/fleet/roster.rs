@@ -19,6 +19,8 @@ use super::retry::Budget;
 
 /// How much the newest measurement of a place's use weighs.
 const WEIGHT: f64 = 0.2;
+/// So long a target that did not hold its limit is only asked where no other can be.
+const DISTRUST: Duration = Duration::from_mins(10);
 /// After so many times of asking without an answer an engine's word is not believed any more.
 pub(super) const STALE_AFTER: u32 = 3;
 
@@ -71,6 +73,8 @@ pub struct Standing {
     pub calls: u32,
     /// The most there may be; nothing where that is not for us to say.
     pub places: Option<u32>,
+    /// False where others go first, since it did not hold its limit lately.
+    pub holds_limits: bool,
 }
 
 /// All targets.
@@ -95,6 +99,8 @@ pub(super) struct Member {
     pub(super) cached: Cached,
     pub(super) calls: u32,
     pub(super) load: Option<(Load, Instant)>,
+    /// Until then it is distrusted, since it did not hold its limit.
+    distrusted: Option<Instant>,
 }
 
 impl Roster {
@@ -114,6 +120,7 @@ impl Roster {
             cached: Cached::default(),
             calls: 0,
             load: None,
+            distrusted: None,
         };
         Roster { settings, members: targets.map(member).collect(), dice: Dice::new(seed), held: None }
     }
@@ -178,10 +185,11 @@ impl Roster {
             member.has_room(need.calls) && (!need.again || member.budget.allows(now, need.calls))
         };
         let fresh = self.settings.load_every * STALE_AFTER;
-        let candidates: Vec<Candidate> = places
-            .iter()
-            .map(member)
-            .filter(fits)
+        let fitting: Vec<(usize, &Member)> = places.iter().map(member).filter(fits).collect();
+        let has_trusted = fitting.iter().any(|(_, member)| member.is_trusted(now));
+        let candidates: Vec<Candidate> = fitting
+            .into_iter()
+            .filter(|(_, member)| !has_trusted || member.is_trusted(now))
             .map(|(place, member)| Candidate {
                 place,
                 name: member.name,
@@ -231,6 +239,11 @@ impl Roster {
     pub(super) fn succeeded(&mut self, place: usize, probe: bool, now: Instant) {
         let ended = Ended { now, probe, retry_after: None, jitter: 0.0 };
         self.members[place].breaker.succeeded(ended);
+    }
+
+    /// A call did not hold its limit: others go first for a while.
+    pub(super) fn overran(&mut self, place: usize, now: Instant) {
+        self.members[place].distrusted = Some(now + DISTRUST);
     }
 
     /// A call failed through no fault of its caller. Says why, where its target is left alone from now on.
@@ -290,6 +303,7 @@ impl Roster {
             works: member.breaker.cause().is_none() && member.breaker.admits(now) == Admits::All,
             calls: member.calls,
             places: member.limit.as_ref().map(Limit::places),
+            holds_limits: member.is_trusted(now),
         };
         self.members.iter().map(one).collect()
     }
@@ -301,6 +315,10 @@ impl Roster {
 }
 
 impl Member {
+    fn is_trusted(&self, now: Instant) -> bool {
+        self.distrusted.is_none_or(|until| until <= now)
+    }
+
     /// A request of more calls than there are places goes where it is alone.
     fn has_room(&self, calls: u32) -> bool {
         let fits = |limit: &Limit| self.calls.saturating_add(calls) <= limit.places();

@@ -149,7 +149,10 @@ fn places_are_taken_and_given_back_and_a_large_request_goes_where_it_is_alone() 
     assert_eq!(yard.finds(&many), Answer::Full);
     assert!(matches!(yard.finds(&need(1)), Answer::To { .. }));
     assert_eq!(yard.finds(&need(1)), Answer::Full);
-    assert_eq!(yard.roster.standing(yard.now), [Standing { works: true, calls: 2, places: Some(2) }]);
+    assert_eq!(
+        yard.roster.standing(yard.now),
+        [Standing { works: true, calls: 2, places: Some(2), holds_limits: true }]
+    );
 }
 
 #[test]

@@ -8,7 +8,9 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Retry};
+use crate::backend::{
+    Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Observation, Part, Piece, Retry,
+};
 use crate::catalog::Conditions;
 use crate::chat::{Embedding, Request};
 use crate::units::Tokens;
@@ -86,6 +88,14 @@ impl Backend for Watched {
 
     fn conditions(&self) -> Conditions {
         self.fleet.backend(self.place).conditions()
+    }
+
+    fn conduct(&self) -> Conduct {
+        self.fleet.conduct(self.place)
+    }
+
+    fn observe(&self, observation: Observation) {
+        self.fleet.observe(self.place, observation);
     }
 }
 

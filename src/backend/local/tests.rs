@@ -35,6 +35,7 @@ fn call(text: &str, part: Part) -> Call {
         hidden: false,
         tells_limit: true,
         effort: None,
+        effort_least: None,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::connections::{Connections, Line};
+use super::patience::Patience;
 use super::refusal;
 use super::secret::Secret;
 use super::silence::Silence;
@@ -22,6 +22,7 @@ use super::sse::{Event, Limits, Scanner};
 use crate::backend::{Failure, Fault};
 use crate::catalog::MemberRules;
 use crate::chat::Origin;
+use crate::units::Tokens;
 
 /// How long the end of a stream may lag behind its last event.
 const RELEASE: Duration = Duration::from_millis(20);
@@ -200,6 +201,7 @@ impl Client {
                 Silence::Thinks | Silence::ThinksFirst => Patience { idle: Duration::MAX, deadline },
             },
             idle: self.settings.idle,
+            bytes_left: u64::MAX,
         })
     }
 
@@ -213,17 +215,17 @@ impl Client {
         serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
     }
 
-    /// Gets one JSON value.
+    /// Reads one JSON value that is there without asking for it.
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
-        let deadline = Instant::now() + self.settings.total;
-        let patience = Patience { idle: self.settings.first_byte, deadline };
-        let asked = self.line.http.get(format!("{}/{path}", self.base)).header(ACCEPT, "application/json");
-        let answered = patience.wait(asked.send(), "did not answer").await?;
-        let response = answered.map_err(|error| unheard(&error))?;
+        let patience =
+            Patience { idle: self.settings.idle, deadline: Instant::now() + self.settings.first_byte };
+        let request = self.line.http.get(format!("{}/{path}", self.base)).header(ACCEPT, "application/json");
+        let response = patience.wait(request.send(), "did not answer").await?;
+        let response = response.map_err(|error| unheard(&error))?;
         if !response.status().is_success() {
-            return Err(self.refused(response, deadline).await);
+            return Err(self.refused(response, patience.deadline).await);
         }
-        let patience = Patience { idle: self.settings.idle, deadline };
+        refusal::unless_plain(response.headers())?;
         let bytes = read(response, self.settings.limits.event, patience).await?;
         serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
     }
@@ -280,9 +282,21 @@ pub(super) struct Events {
     patience: Patience,
     /// How long to wait between two pieces, once there was one.
     idle: Duration,
+    /// How many more bytes may come.
+    bytes_left: u64,
 }
 
+/// What an upstream may send for a token of its limit, with all that stands around it, and beside.
+const BYTES_PER_TOKEN: u64 = 4 << 10;
+const BYTES_BESIDE: u64 = 8 << 20;
+
 impl Events {
+    /// The same, of which no more may come than answers of so many tokens have.
+    pub(super) fn within(self, tokens: Tokens) -> Events {
+        let bytes_left = tokens.0.saturating_mul(BYTES_PER_TOKEN).saturating_add(BYTES_BESIDE);
+        Events { bytes_left, ..self }
+    }
+
     /// The next event; `None` at a clean end. A stream that breaks off inside an event is a failure, except
     /// inside `[DONE]`, which some upstreams send without the blank line.
     pub(super) async fn next(&mut self) -> Result<Option<Event>, Failure> {
@@ -294,7 +308,9 @@ impl Events {
                 return Ok(None);
             }
             let chunk = self.patience.wait(self.response.chunk(), "fell silent").await?;
-            self.take(chunk.map_err(|error| refusal::of_transport(&error))?.as_deref())?;
+            let chunk = chunk.map_err(|error| refusal::of_transport(&error))?;
+            self.count(chunk.as_ref().map_or(0, Bytes::len))?;
+            self.take(chunk.as_deref())?;
         }
     }
 
@@ -314,6 +330,16 @@ impl Events {
         let _ = tokio::time::timeout(RELEASE, end).await;
     }
 
+    fn count(&mut self, bytes: usize) -> Result<(), Failure> {
+        let left = self.bytes_left.checked_sub(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.bytes_left = left.ok_or_else(|| {
+            let what =
+                "the upstream sent more than any answer within its limit has: upstream_answer_too_large";
+            Failure::new(Fault::Backend, what).elsewhere()
+        })?;
+        Ok(())
+    }
+
     fn take(&mut self, chunk: Option<&[u8]>) -> Result<(), Failure> {
         let too_large = |error| Failure::new(Fault::Backend, format!("{error}: upstream_event_too_large"));
         match (chunk, self.scanner.as_mut()) {
@@ -328,24 +354,6 @@ impl Events {
             }
         }
         Ok(())
-    }
-}
-
-/// How long to wait for something.
-#[derive(Debug, Clone, Copy)]
-struct Patience {
-    idle: Duration,
-    deadline: Instant,
-}
-
-impl Patience {
-    async fn wait<T>(self, work: impl Future<Output = T>, otherwise: &str) -> Result<T, Failure> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        let (patience, why) =
-            if left < self.idle { (left, "took too long altogether") } else { (self.idle, otherwise) };
-        tokio::time::timeout(patience, work)
-            .await
-            .map_err(|_| Failure::new(Fault::Timeout, format!("the upstream {why}")))
     }
 }
 

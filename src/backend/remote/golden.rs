@@ -134,7 +134,16 @@ pub(super) fn call(fixture: &Value, part: Part) -> Call {
     };
     let (tells_limit, effort) =
         (fixture["tells_limit"] != false, fixture["effort"].as_str().map(str::to_owned));
-    Call { request: Arc::new(request), class, part, seed, hidden: false, tells_limit, effort }
+    Call {
+        request: Arc::new(request),
+        class,
+        part,
+        seed,
+        hidden: false,
+        tells_limit,
+        effort,
+        effort_least: None,
+    }
 }
 
 /// The part that a fixture describes, under `part`.

@@ -13,6 +13,7 @@ pub mod llamacpp;
 pub mod members;
 pub mod openai;
 mod passed;
+mod patience;
 pub mod reach;
 mod refusal;
 pub mod responses;
@@ -40,7 +41,7 @@ use futures_util::{FutureExt, stream};
 use serde_json::Value;
 
 use super::pace::{Lap, Pace};
-use super::{Backend, Call, Embedded, Failure, Fault, Generation, Lack, Piece};
+use super::{Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Lack, Piece};
 use crate::catalog::Conditions;
 use crate::chat::{Embedding, Origin, Request};
 use crate::prompt;
@@ -66,6 +67,11 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
     /// When the API has none, as most.
     fn embed(&self, _: &Embedding) -> Result<Sent, Failure> {
         Err(Failure::incapable(Lack::Service, "this model makes no embeddings"))
+    }
+
+    /// Whether an answer can be asked for in a new turn, behind a thought that was cut.
+    fn takes_turns(&self) -> bool {
+        false
     }
 
     /// What is asked for how many tokens a prompt has, and where the answer says it; nothing where the API has no such
@@ -111,6 +117,7 @@ impl<P: Provider> Remote<P> {
         passed::add(&mut sent.body, &call, self.client.members());
         let lap = self.pace.start();
         let events = self.client.stream(&sent.path, &sent.body, self.provider.silence(&call)).await?;
+        let events = events.within(call.part.most());
         Ok(generation(events, self.provider.reader(&call), lap, VecDeque::new()))
     }
 
@@ -164,6 +171,10 @@ impl<P: Provider> Backend for Remote<P> {
 
     fn conditions(&self) -> Conditions {
         self.pace.conditions()
+    }
+
+    fn conduct(&self) -> Conduct {
+        Conduct { takes_turns: self.provider.takes_turns(), ..Conduct::default() }
     }
 
     fn origin(&self) -> Option<Origin> {

@@ -18,6 +18,7 @@ fn call(part: Part) -> Call {
         hidden: false,
         tells_limit: true,
         effort: None,
+        effort_least: None,
     }
 }
 

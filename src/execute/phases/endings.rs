@@ -2,17 +2,18 @@
 
 use crate::backend::{Ending, Part, Thought};
 use crate::catalog::{Class, Ended, SolutionEnded};
-use crate::chat::Finish;
+use crate::chat::{Finish, is_whole};
 use crate::units::Tokens;
 
 use super::super::account::{Close, Lean};
 use super::super::quote::quote;
-use super::{Phases, State, Step};
+use super::repeat::Repeat;
+use super::{Phases, State, Step, Terms};
 
 impl Phases {
     /// Time is up for thinking: closes the thought here, where the class can resume from it.
     pub fn cut(&mut self) -> Option<Part> {
-        let resumes = self.terms.resume.is_some() && self.state == State::Thinking;
+        let resumes = self.resume_class().is_some() && self.state == State::Thinking;
         resumes.then(|| self.resume(Ended::Cut, Close::BrokenOff))
     }
 
@@ -22,12 +23,23 @@ impl Phases {
         self.over(rest, Close::BrokenOff, (SolutionEnded::Deadline, Finish::Length))
     }
 
+    /// True where a choice that ended like that has no answer, because a limit came first or its thought was never closed. A
+    /// model that ends its text at once has answered with nothing.
+    pub fn lacks_answer(&self, finish: Finish) -> bool {
+        let lost = self.account.spent.thinking_ended == Ended::Stopped;
+        let is_cut = finish == Finish::Length || (finish == Finish::Stop && lost);
+        is_cut && !self.spoke && !self.tool_calls
+    }
+
     pub(super) fn end(&mut self, ending: Ending) -> Step {
         if let Ending::Stop { tokens } = ending {
             self.account.overhead(tokens);
         }
+        self.observe_end();
         let answered = !self.answer.is_empty() || self.tool_calls;
         let limit = ending == Ending::Limit;
+        // Whoever ends its text inside a thought has lost its answer as well.
+        let lost = limit || (self.account.thought_shows() && matches!(ending, Ending::Stop { .. }));
         match (self.class, self.state) {
             (Class::Continue | Class::Turn, State::Closed) => {
                 Step::Call(self.resume(Ended::Closed, Close::Ended))
@@ -36,10 +48,10 @@ impl Phases {
                 Step::Call(self.resume(if limit { Ended::Cut } else { Ended::Stopped }, Close::Ended))
             }
             (Class::Continue, _) if limit && !self.tool_calls && self.thinks => self.go_on(ending),
-            (Class::Native, _) if limit && !answered && self.terms.resume.is_some() => {
+            (Class::Native, _) if limit && !answered && self.thinks && self.resume_class().is_some() => {
                 Step::Call(self.resume(Ended::Cut, Close::Ended))
             }
-            (Class::Effort, _) if limit && !answered && self.may_be_rescued() => Step::Call(self.rescue()),
+            (Class::Effort, _) if lost && !answered && self.may_be_rescued() => Step::Call(self.rescue()),
             _ => self.conclude(ending),
         }
     }
@@ -47,13 +59,15 @@ impl Phases {
     /// The thought closed by itself, and its limit broke off the answer that followed: the rest is asked for.
     fn go_on(&mut self, ending: Ending) -> Step {
         let solution = self.terms.solution.saturating_sub(self.account.solution_so_far());
-        if solution == Tokens::ZERO {
+        if solution == Tokens::ZERO || self.hold.withholds() {
             return self.conclude(ending);
         }
         let Part::Solution { thought, .. } = self.resume(Ended::Closed, Close::Ended) else {
             return self.conclude(ending);
         };
-        Step::Call(Part::Solution { thought, answer: self.said.clone(), solution })
+        self.repeat = Some(Repeat::of(&self.said, self.tagged));
+        let part = Part::Solution { thought, answer: self.said.clone(), solution };
+        Step::Call(self.call_for(part))
     }
 
     /// Why a hand-off came: the budget was spent, or the model ended its text before that.
@@ -77,8 +91,20 @@ impl Phases {
     }
 
     pub(super) fn finish(&mut self, ended: SolutionEnded, finish: Finish) -> Step {
-        let rest = self.answer.rest();
-        self.over(rest, Close::Ended, (ended, finish))
+        let repeated = self.repeat.as_mut().map(Repeat::rest).unwrap_or_default();
+        let passed = self.pass(&repeated);
+        let mut shown = self.answer.push(&passed);
+        let released = self.release();
+        let is_lost = released.is_none();
+        shown += &self.answer.push(&released.unwrap_or_default());
+        shown += &self.answer.rest();
+        let by_limit = (self.terms.solution_by.into(), Finish::Length);
+        let (ended, finish) = match (self.answer.stopped_by().is_some(), is_lost) {
+            (true, _) => (SolutionEnded::Stop, Finish::Stop),
+            (false, true) => by_limit,
+            (false, false) => (ended, finish),
+        };
+        self.over(shown, Close::Ended, (ended, finish))
     }
 
     pub(super) fn over(
@@ -88,6 +114,11 @@ impl Phases {
         (ended, finish): (SolutionEnded, Finish),
     ) -> Step {
         self.account.book(close);
+        if finish == Finish::Length {
+            self.account.deliver_at_most(self.answer_max());
+            let unfinished = self.arguments.values().filter(|arguments| !is_whole(arguments)).count();
+            self.account.spent.unfinished_calls = u32::try_from(unfinished).unwrap_or(u32::MAX);
+        }
         self.state = State::Done;
         let by = self.answer.stopped_by().map(Box::from).or_else(|| self.stopped_by.take());
         let spent = &mut self.account.spent;
@@ -111,10 +142,12 @@ impl Phases {
     }
 
     /// Leaves to the answer what the thought has left of a limit that holds both, by the count that is rather too high.
-    fn leave_rest(&mut self) {
+    pub(super) fn leave_rest(&mut self) {
         if std::mem::take(&mut self.terms.answer_takes_rest) {
             let used = self.account.thinking_with("", Tokens::ZERO, Lean::Early);
-            self.terms.solution += self.terms.thinking.saturating_sub(used);
+            let rest = self.terms.thinking.saturating_sub(used);
+            self.terms.solution += rest;
+            self.hold.widen(rest);
         }
     }
 
@@ -125,17 +158,25 @@ impl Phases {
         self.shorten(&mut thought);
         self.account.go_on(close);
         self.state = State::Solution;
-        self.class = self.terms.resume.unwrap_or(self.class);
+        self.class = self.resume_class().unwrap_or(self.class);
         self.thinks = false;
         thought.closed = self.account.spent.thinking_ended == Ended::Closed;
-        Part::resumed(thought, self.terms.solution)
+        self.call_for(Part::resumed(thought, self.terms.solution))
+    }
+
+    /// The most that may be delivered of the answer.
+    fn answer_max(&self) -> Tokens {
+        let Terms { class, thinking, solution, overhead, .. } = self.terms;
+        let spent = &self.account.spent;
+        let both = (thinking + solution + overhead).saturating_sub(spent.thinking);
+        if class == Class::Effort { both } else { solution }
     }
 
     /// Leaves of a thought that is to be read again what was set aside for reading it. One that goes on in *continue* was
     /// held by the upstream's own limit.
     fn shorten(&self, thought: &mut Thought) {
         let room = match self.class {
-            Class::Turn => self.terms.thinking,
+            Class::Turn => self.quoted_max(),
             Class::Native => Class::native_most(self.terms.thinking),
             Class::Inline | Class::Continue | Class::Effort => return,
         };
@@ -148,10 +189,6 @@ impl Phases {
         }
     }
 
-    fn may_be_rescued(&self) -> bool {
-        self.terms.rescue && !self.rescued
-    }
-
     /// The limit went into a thought: once more, with the least thinking. What came of the first try is not
     /// part of the answer.
     fn rescue(&mut self) -> Part {
@@ -160,6 +197,7 @@ impl Phases {
         self.account.spent.thinking_ended = Ended::None;
         self.state = State::Thinking;
         self.rescued = true;
-        Part::Total { effort: self.terms.effort_least.clone(), tokens }
+        self.surfaced = false;
+        self.call_for(Part::Total { effort: self.terms.effort_least.clone(), tokens })
     }
 }

@@ -5,8 +5,13 @@
 //! Three ways a thought ends are three cases; t and s are separate, and what is left of t is returned, not
 //! spent (Elastic Reasoning, arXiv 2505.05315, and design: elastic execution).
 
+use std::collections::BTreeMap;
+
 mod drain;
 mod endings;
+mod hold;
+mod repeat;
+mod surface;
 
 use serde_json::Value;
 
@@ -17,8 +22,11 @@ use crate::units::Tokens;
 
 use super::account::{Account, Close, Lean};
 use super::answer::Answer;
+use super::brake::tolerated;
 use super::leak::Leaks;
 use super::logprobs::Logprobs;
+use hold::Hold;
+use repeat::Repeat;
 
 /// What one choice may take and how it is held.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +49,9 @@ pub struct Terms {
     pub overhead: Tokens,
     /// The effort word to send, for the class `effort`.
     pub effort: Option<String>,
+    /// Where a thought is cut that shows, though its upstream was taken to hide it; nothing where nobody stated a limit. For
+    /// the class `effort`.
+    pub visible_max: Option<Tokens>,
     /// True where an answer that came out empty may be tried again.
     pub rescue: bool,
     /// The word for the least effort, for that second try.
@@ -105,8 +116,19 @@ pub struct Phases {
     /// True while the running part was asked for a thought, so that its limit is the thought's.
     thinks: bool,
     tool_calls: bool,
+    /// The arguments of each call so far.
+    arguments: BTreeMap<u32, String>,
+    /// Something of the answer came, if only blank.
+    spoke: bool,
     rescued: bool,
     overran: bool,
+    hold: Hold,
+    /// True once a thought has shown that was to be hidden.
+    surfaced: bool,
+    /// True where a tag of thinking came that was not counted: thoughts come mixed into the answer.
+    tagged: bool,
+    /// The answer is gone on with, and may be begun again instead.
+    repeat: Option<Repeat>,
     /// The stop text that ended the answer, where the upstream says so.
     stopped_by: Option<Box<str>>,
 }
@@ -125,8 +147,14 @@ impl Phases {
             logprobs: Logprobs::default(),
             thinks: false,
             tool_calls: false,
+            arguments: BTreeMap::new(),
+            spoke: false,
             rescued: false,
             overran: false,
+            hold: Hold::default(),
+            surfaced: false,
+            tagged: false,
+            repeat: None,
             stopped_by: None,
             terms,
         }
@@ -145,12 +173,13 @@ impl Phases {
         let thinks = thinking > Tokens::ZERO || self.class == Class::Effort;
         self.state = if thinks { State::Thinking } else { State::Solution };
         self.thinks = thinks;
-        match self.class {
+        let part = match self.class {
             Class::Inline | Class::Native => Part::Whole { thinking, solution },
             Class::Continue | Class::Turn if thinks => Part::Thought { thinking, solution },
             Class::Continue | Class::Turn => Part::resumed(Thought::default(), solution),
             Class::Effort => Part::Total { effort: self.terms.effort.clone(), tokens: whole },
-        }
+        };
+        self.call_for(part)
     }
 
     /// All that the first call may write unseen, where its thought may be hidden: whoever hangs up meanwhile, the
@@ -158,7 +187,7 @@ impl Phases {
     fn hidden(&self, whole: Tokens) -> Option<Tokens> {
         let Terms { class, thinking, rescue, .. } = self.terms;
         match class {
-            Class::Effort => rescue.then_some(whole),
+            Class::Effort => (rescue && !self.hold.conduct.shows_thoughts).then_some(whole),
             Class::Native => {
                 let beyond = Class::native_most(thinking).saturating_sub(thinking);
                 (thinking > Tokens::ZERO).then_some(whole + beyond)
@@ -175,11 +204,6 @@ impl Phases {
     /// True where an upstream that needs no limit is told one all the same.
     pub fn tells_limit(&self) -> bool {
         self.terms.tells_limit
-    }
-
-    /// The caller's word for how hard to think, while the thought is asked for.
-    pub fn word(&self) -> Option<String> {
-        self.terms.effort.clone().filter(|_| self.class != Class::Effort && self.thinks)
     }
 
     /// True where the part that was called for last may think unseen.
@@ -199,6 +223,9 @@ impl Phases {
 
     /// Takes the next piece of the running part.
     pub fn on(&mut self, piece: Piece) -> Step {
+        if self.watch(&piece) {
+            return self.brake(piece);
+        }
         match piece {
             Piece::Thought { text, tokens, ids } => return self.think(text, tokens, &ids),
             Piece::Answer { text, tokens } => return self.solve(&text, tokens),
@@ -206,6 +233,10 @@ impl Phases {
             Piece::Usage(usage) => return self.count(usage),
             Piece::Tag { tokens, edge } => {
                 self.account.overhead(tokens);
+                self.tagged |= tokens == Tokens::ZERO;
+                if edge == Edge::Start {
+                    self.repeat.iter_mut().for_each(Repeat::doubt);
+                }
                 if edge == Edge::End {
                     self.close(Ended::Closed);
                 }
@@ -227,6 +258,10 @@ impl Phases {
                 self.answer_begins();
                 self.account.solve(&delta.arguments, Tokens::ZERO);
                 self.tool_calls = true;
+                self.arguments.entry(delta.index).or_default().push_str(&delta.arguments);
+                if self.is_answer_beyond() {
+                    return self.hang_up(String::new());
+                }
                 return Step::Show(Event::ToolCall(delta));
             }
         }
@@ -260,13 +295,19 @@ impl Phases {
             // A thought that begins again inside the answer eats the answer's budget and is not shown.
             return self.solve("", tokens);
         }
+        self.surface();
         if self.is_beyond(&text, tokens) {
             // The backend does not hold its limit: we do, where we can.
             self.overran |= self.class == Class::Native;
-            if self.terms.resume.is_some() {
+            if self.resume_class().is_some() {
                 self.account.discarded(&text, tokens);
                 return Step::Call(self.resume(Ended::Cut, Close::BrokenOff));
             }
+        }
+        if self.class == Class::Continue && self.hold.brake.thought() > self.thinking_max() {
+            // Within the tolerance, and beyond the budget all the same.
+            self.account.discarded(&text, tokens);
+            return Step::Quiet;
         }
         self.account.think(&text, tokens);
         self.thought.ids.extend_from_slice(ids);
@@ -277,9 +318,10 @@ impl Phases {
     /// Whether a thought with one more piece goes beyond what its class allows, by the best count there is. A limit that the
     /// backend holds itself is only doubted where it counts each token.
     fn is_beyond(&self, text: &str, tokens: Tokens) -> bool {
-        let t = self.terms.thinking;
+        let t = self.thinking_max();
         match self.class {
-            Class::Continue => tokens > Tokens::ZERO && self.account.thinking_now() + tokens > t,
+            Class::Continue if tokens > Tokens::ZERO => self.account.thinking_now() + tokens > t,
+            Class::Continue => self.hold.brake.thought() > tolerated(t),
             Class::Turn => self.account.thinking_with(text, tokens, Lean::Early) > t,
             Class::Native => self.account.thinking_with(text, tokens, Lean::Late) > Class::native_most(t),
             Class::Inline | Class::Effort => false,
@@ -288,12 +330,12 @@ impl Phases {
 
     /// Takes the upstream's own count, which may say in the middle that the thought has gone too far.
     fn count(&mut self, usage: Usage) -> Step {
-        self.account.usage(usage);
+        self.account.usage(self.believed(usage));
         let cuts = matches!(self.class, Class::Turn | Class::Native) && self.is_beyond("", Tokens::ZERO);
         self.overran |= cuts && self.class == Class::Native;
         if cuts
             && self.state == State::Thinking
-            && self.terms.resume.is_some()
+            && self.resume_class().is_some()
             && self.account.thought_shows()
         {
             return Step::Call(self.resume(Ended::Cut, Close::BrokenOff));
@@ -308,9 +350,15 @@ impl Phases {
             self.account.discarded(text, tokens);
             return self.finish(self.terms.solution_by.into(), Finish::Length);
         }
-        self.account.solve(text, tokens);
-        self.look_at(text);
-        let shown = self.answer.push(text);
+        let text = self.news(text);
+        self.account.solve(&text, tokens);
+        let text = self.pass(&text);
+        self.spoke |= !text.is_empty();
+        self.look_at(&text);
+        let shown = self.answer.push(&text);
+        if self.is_answer_beyond() {
+            return self.hang_up(shown);
+        }
         if self.answer.stopped_by().is_some() {
             self.stop(shown)
         } else if shown.is_empty() {
@@ -334,6 +382,8 @@ impl Phases {
     fn answer_begins(&mut self) {
         if self.account.thought_shows() {
             self.close(Ended::Closed);
+        } else if self.state == State::Thinking {
+            self.leave_rest();
         }
         self.state = State::Solution;
     }
@@ -344,5 +394,7 @@ fn shown(text: String) -> Option<Event> {
     (!text.is_empty()).then_some(Event::Answer(text))
 }
 
+#[cfg(test)]
+mod lying_tests;
 #[cfg(test)]
 mod tests;

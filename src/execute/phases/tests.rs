@@ -1,9 +1,9 @@
 //! Scripts of pieces, and what the machine makes of them.
 
 use super::*;
-use crate::backend::{Ending, Usage};
+use crate::backend::{Conduct, Ending, Observation, Usage};
 
-fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
+pub(super) fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
     Terms {
         class,
         resume: (class != Class::Effort).then_some(class),
@@ -14,6 +14,7 @@ fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
         tells_limit: true,
         overhead: Tokens(5),
         effort: Some("low".into()),
+        visible_max: None,
         rescue: class == Class::Effort,
         effort_least: Some("none".into()),
         prompt: Tokens(100),
@@ -24,16 +25,16 @@ fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
     }
 }
 
-fn thought(text: &str, tokens: u64) -> Piece {
+pub(super) fn thought(text: &str, tokens: u64) -> Piece {
     let ids = (0..tokens).map(|id| u32::try_from(id).unwrap()).collect();
     Piece::Thought { text: text.into(), tokens: Tokens(tokens), ids }
 }
 
-fn answer(text: &str, tokens: u64) -> Piece {
+pub(super) fn answer(text: &str, tokens: u64) -> Piece {
     Piece::Answer { text: text.into(), tokens: Tokens(tokens) }
 }
 
-fn usage(prompt: u64, completion: u64, thinking: Option<u64>) -> Piece {
+pub(super) fn usage(prompt: u64, completion: u64, thinking: Option<u64>) -> Piece {
     let thinking = thinking.map(Tokens);
     Piece::Usage(Usage {
         prompt: Tokens(prompt),
@@ -44,35 +45,52 @@ fn usage(prompt: u64, completion: u64, thinking: Option<u64>) -> Piece {
 }
 
 const TAG: Piece = Piece::Tag { tokens: Tokens(1), edge: Edge::End };
-const HAND_OFF: Piece = Piece::HandOff { tokens: Tokens(3) };
+pub(super) const HAND_OFF: Piece = Piece::HandOff { tokens: Tokens(3) };
 const EOS: Piece = Piece::End(Ending::Stop { tokens: Tokens(1) });
-const STOP_WORD: Piece = Piece::End(Ending::Stop { tokens: Tokens(0) });
-const LIMIT: Piece = Piece::End(Ending::Limit);
+pub(super) const STOP_WORD: Piece = Piece::End(Ending::Stop { tokens: Tokens(0) });
+pub(super) const LIMIT: Piece = Piece::End(Ending::Limit);
 
 /// What a caller sees of a choice, and its account.
-struct Seen {
-    thought: String,
-    answer: String,
-    parts: Vec<Part>,
-    finish: Option<Finish>,
+pub(super) struct Seen {
+    pub(super) thought: String,
+    pub(super) answer: String,
+    pub(super) parts: Vec<Part>,
+    pub(super) finish: Option<Finish>,
     /// The answer was over before the upstream was.
     drains: bool,
-    spent: Spent,
+    /// How many pieces were taken.
+    pub(super) taken: usize,
+    pub(super) observations: Vec<Observation>,
+    pub(super) lacks_answer: bool,
+    pub(super) spent: Spent,
 }
 
 /// Plays one list of pieces for each part that the machine calls for.
-fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
+pub(super) fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
+    play_met(terms, Conduct::default(), script)
+}
+
+/// The same with a target of which something is known.
+pub(super) fn play_met(terms: Terms, conduct: Conduct, script: &[&[Piece]]) -> Seen {
     let mut phases = Phases::new(terms);
+    phases.meet(conduct);
     let mut seen = Seen {
         thought: String::new(),
         answer: String::new(),
         parts: vec![phases.begin()],
         finish: None,
         drains: false,
+        taken: 0,
+        observations: Vec::new(),
+        lacks_answer: false,
         spent: Spent::default(),
     };
     for part in script {
         for piece in *part {
+            if seen.finish.is_some() {
+                break;
+            }
+            seen.taken += 1;
             if seen.drains {
                 if phases.drain(piece.clone()) {
                     break;
@@ -106,6 +124,8 @@ fn play(terms: Terms, script: &[&[Piece]]) -> Seen {
         seen.finish = Some(phases.leave());
     }
     seen.spent = phases.spent();
+    seen.observations = phases.observations();
+    seen.lacks_answer = seen.finish.is_some_and(|finish| phases.lacks_answer(finish));
     seen
 }
 

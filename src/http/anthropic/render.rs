@@ -30,7 +30,8 @@ pub(in crate::http) struct Look {
 
 /// The whole answer as one object.
 pub(in crate::http) fn message(receipt: &Receipt, said: Vec<Said>, look: Look) -> Value {
-    let said = said.into_iter().next().unwrap_or_default();
+    let finish = receipt.choices.first().map_or(Finish::Stop, |choice| choice.finish);
+    let said = said.into_iter().next().unwrap_or_default().finished(finish);
     let mut message = frame(receipt.id, &receipt.model, &usage(receipt));
     message["content"] = blocks::of(said, look.thoughts).into();
     (message["stop_reason"], message["stop_sequence"]) = stop(receipt);

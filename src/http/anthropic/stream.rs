@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::chat::{Event, Signed, ToolCallDelta};
+use crate::chat::{Event, Signed, ToolCallDelta, is_whole};
 use crate::gateway::{Flight, Receipt};
 use crate::http::error::Problem;
 use crate::http::events;
 use crate::http::openai::budget;
-use crate::http::said::is_whole;
 use crate::http::signed;
 use crate::units::{RequestId, Tokens};
 

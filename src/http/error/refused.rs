@@ -125,7 +125,7 @@ impl From<Failure> for Problem {
             }
             // Another try would meet the same deadline, and cost as much.
             Fault::Timeout if failure.code == Some(DEADLINE_EXCEEDED) => {
-                let message = "nothing came before the deadline; allow more time, or ask for less thinking";
+                let message = "nothing of the answer came before the deadline; allow more time, or ask for less thinking";
                 let mut problem = Problem::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message);
                 problem.0.final_word = true;
                 problem.code(DEADLINE_EXCEEDED)

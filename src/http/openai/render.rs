@@ -110,6 +110,7 @@ pub(crate) struct Look {
 /// The whole answer as one object.
 pub(crate) fn completion(receipt: &Receipt, said: Vec<Said>, created: Timestamp, look: Look) -> Value {
     let choices = said.into_iter().zip(&receipt.choices).enumerate().map(|(index, (said, settled))| {
+        let said = said.finished(settled.finish);
         let (name, (said, logprobs)) = match look.style {
             Style::Chat => ("message", message(said, look)),
             Style::Text => ("text", (text(said).into(), Value::Null)),
@@ -174,8 +175,11 @@ fn phases(receipt: &Receipt, choice: &Settled) -> Map<String, Value> {
     let solution =
         json!({ "budget": receipt.solution, "used": spent.solution, "ended": spent.solution_ended.word() });
     let overhead = json!(spent.overhead);
+    let unfinished =
+        (spent.unfinished_calls > 0).then(|| ("unfinished_tool_calls", json!(spent.unfinished_calls)));
     [("thinking", thinking), ("solution", solution), ("overhead_tokens", overhead)]
         .into_iter()
+        .chain(unfinished)
         .chain(choice.tally.map(|tally| ("samples", samples(&tally))))
         .map(|(name, value)| (name.to_owned(), value))
         .collect()

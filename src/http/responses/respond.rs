@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
+use crate::chat::Finish;
 use crate::gateway::{Flight, Receipt};
 use crate::http::bodies::{Held, Room};
 use crate::http::error::Problem;
@@ -84,7 +85,9 @@ struct Responses {
 impl Responses {
     async fn whole(&self, receipt: &Receipt, said: Vec<Said>, created: Timestamp) -> Value {
         let mut teller = Teller::new(receipt.id, self.look.clone());
-        for event in said.into_iter().next().unwrap_or_default().into_events() {
+        let finish = receipt.choices.first().map_or(Finish::Stop, |choice| choice.finish);
+        let said = said.into_iter().next().unwrap_or_default().finished(finish);
+        for event in said.into_events() {
             teller.tell(event);
         }
         teller.end(echo::status(receipt));

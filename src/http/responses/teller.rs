@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::chat::{Event, Signed, ToolCallDelta};
-use crate::http::said::is_whole;
+use crate::chat::{Event, Signed, ToolCallDelta, is_whole};
 use crate::units::RequestId;
 
 use super::offer::Form;
@@ -237,6 +236,10 @@ impl Teller {
     fn close_call(&mut self, call: &ToolCallDelta, status: &str) -> String {
         let kind = self.look.kind(call);
         let item = output::call(&self.item_id(), call, &kind);
+        if status != "completed" && !is_whole(&call.arguments) {
+            // What a limit broke off is not told as if it were whole.
+            return self.done(item, status);
+        }
         let told = match kind.form {
             Form::Custom => {
                 let input = item["input"].clone();

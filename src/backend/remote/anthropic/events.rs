@@ -213,8 +213,12 @@ fn some(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
+/// The most bytes of a thought's text, and of its signature, that are kept to be handed out with it.
+const KEPT_MAX: usize = 4 << 20;
+
 fn append(block: &mut Map<String, Value>, name: &str, more: &str) {
     match block.entry(name).or_insert_with(|| json!("")) {
+        Value::String(text) if text.len() + more.len() > KEPT_MAX => {}
         Value::String(text) => text.push_str(more),
         other => *other = json!(more),
     }

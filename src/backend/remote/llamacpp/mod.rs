@@ -11,6 +11,7 @@
 
 mod events;
 mod request;
+mod template;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,7 +26,9 @@ use super::openai::{self, ChatCompletions, Dialect};
 use super::{Connections, Remote, SettingsError, Silence, generation, passed, wire};
 use crate::backend::calling;
 use crate::backend::pace::Pace;
-use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Lack, Part, Piece, Thought};
+use crate::backend::{
+    Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Lack, Part, Piece, Retry, Thought,
+};
 use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Message, Request, Role};
 use crate::prompt;
@@ -46,6 +49,8 @@ pub struct Settings {
     pub hand_off: String,
     /// How the model writes its tool calls, where they can be read out of its text.
     pub tool_syntax: Option<Syntax>,
+    /// Whether the model thinks; nothing where its chat template is to tell.
+    pub thinks: Option<bool>,
 }
 
 impl Default for Settings {
@@ -56,6 +61,7 @@ impl Default for Settings {
             end_tag: "</think>".to_owned(),
             hand_off: "\n</think>\n\n".to_owned(),
             tool_syntax: None,
+            thinks: None,
         }
     }
 }
@@ -68,6 +74,8 @@ pub struct LlamaCpp {
     pace: Pace,
     vocabulary: OnceCell<Vocabulary>,
     chat: OnceCell<Remote<ChatCompletions>>,
+    /// Whether its chat template knows of thoughts.
+    thinks: OnceCell<bool>,
 }
 
 /// What the server's tokenizer says about our texts; asked once.
@@ -100,12 +108,16 @@ impl LlamaCpp {
             pace: Pace::default(),
             vocabulary: OnceCell::new(),
             chat: OnceCell::new(),
+            thinks: OnceCell::new(),
         })
     }
 
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
         if let Some(text) = call.request.raw() {
             return self.go_on(&call, &text).await;
+        }
+        if !self.thinks().await? {
+            return self.chat().await?.begin(unthought(call)).await;
         }
         if call.class != Class::Continue {
             return self.chat().await?.begin(call).await;
@@ -143,8 +155,28 @@ impl LlamaCpp {
         self.chat.get_or_try_init(learn).await
     }
 
+    /// Whether there is a thought to be held: by what is configured, else by the chat template, in which a model that thinks
+    /// has words for it. A server that does not show its template is taken to have one that does.
+    async fn thinks(&self) -> Result<bool, Failure> {
+        if let Some(thinks) = self.settings.thinks {
+            return Ok(thinks);
+        }
+        let learn = || async {
+            match self.client.get("props").await {
+                Ok(props) => Ok(template::thinks(&props, &self.settings)),
+                // It may be loading still.
+                Err(failure) if failure.retry == Retry::Again => Err(failure.unsent()),
+                Err(_) => Ok(true),
+            }
+        };
+        self.thinks.get_or_try_init(learn).await.copied()
+    }
+
     /// How many tokens the template puts behind the tag that begins a thought.
     async fn opening(&self) -> Result<Tokens, Failure> {
+        if !self.thinks().await? {
+            return Ok(Tokens::ZERO);
+        }
         let request = Request::new("", vec![Message::text(Role::User, "?")]);
         let prompt = self.render(&request, true).await?;
         if !request::opens(&self.settings, &prompt) {
@@ -160,7 +192,7 @@ impl LlamaCpp {
         let prompt = request::opened(&self.settings, self.render(&call.request, true).await?);
         let mut body = request::thought(&self.settings, call, &prompt, thinking);
         passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completion", &body, Silence::Usual).await?;
+        let events = self.client.stream("completion", &body, Silence::Usual).await?.within(call.part.most());
         let reader = events::Reader::thought(vocabulary.end);
         let pieces = generation(events, reader, lap, VecDeque::new());
         let client = self.client.clone();
@@ -173,7 +205,7 @@ impl LlamaCpp {
         let (prompt, hand_off) = self.resume(&call.request, thought).await?;
         let mut body = request::solution(call, prompt, solution, &vocabulary.banned());
         passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completion", &body, Silence::Usual).await?;
+        let events = self.client.stream("completion", &body, Silence::Usual).await?.within(call.part.most());
         let first = hand_off.then_some(Piece::HandOff { tokens: vocabulary.hand_off });
         let reader = events::Reader::solution(self.splitter(vocabulary));
         let pieces = generation(events, reader, lap, first.into_iter().collect());
@@ -191,7 +223,7 @@ impl LlamaCpp {
         };
         let mut body = request::solution(call, json!(text), solution, &[]);
         passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completion", &body, Silence::Usual).await?;
+        let events = self.client.stream("completion", &body, Silence::Usual).await?.within(call.part.most());
         Ok(generation(events, events::Reader::solution(None), lap, VecDeque::new()))
     }
 
@@ -274,6 +306,17 @@ async fn whole(client: Client, piece: Result<Piece, Failure>) -> Result<Piece, F
     }
 }
 
+/// The same call of a model that does not think: one answer, as its server makes it.
+fn unthought(call: Call) -> Call {
+    let part = match &call.part {
+        Part::Thought { solution, .. } | Part::Whole { solution, .. } | Part::Solution { solution, .. } => {
+            Part::Whole { thinking: Tokens::ZERO, solution: *solution }
+        }
+        Part::Total { .. } => call.part.clone(),
+    };
+    Call { part, ..call }
+}
+
 fn count(ids: &[u32]) -> Tokens {
     Tokens(ids.len().try_into().unwrap_or(u64::MAX))
 }
@@ -309,6 +352,11 @@ impl Backend for LlamaCpp {
 
     fn conditions(&self) -> Conditions {
         self.pace.conditions()
+    }
+
+    fn conduct(&self) -> Conduct {
+        let told = self.settings.thinks.or(self.thinks.get().copied());
+        Conduct { takes_turns: true, never_thinks: told == Some(false), ..Conduct::default() }
     }
 
     fn resent(&self) -> u64 {

@@ -7,10 +7,14 @@ use crate::chat::{Maker, Signed};
 /// The members whose text comes in pieces.
 const PIECEWISE: [&str; 2] = ["text", "summary"];
 
+/// The most bytes of them that are kept.
+const KEPT_MAX: usize = 4 << 20;
+
 /// The parts so far. Text comes in pieces, all else whole.
 #[derive(Debug, Default)]
 pub(super) struct Details {
     parts: Vec<Value>,
+    bytes: usize,
 }
 
 impl Details {
@@ -18,6 +22,11 @@ impl Details {
     pub(super) fn push(&mut self, details: Value) {
         let Value::Array(details) = details else { return };
         for detail in details {
+            self.bytes = self.bytes.saturating_add(detail.to_string().len());
+            if self.bytes > KEPT_MAX {
+                // A part of them is of no use to whoever wants them back.
+                return self.parts.clear();
+            }
             match self.parts.last_mut() {
                 Some(last) if continues(last, &detail) => join(last, detail),
                 _ => self.parts.push(detail),

@@ -123,6 +123,10 @@ impl Provider for ChatCompletions {
         Ok(Sent { path: path.into(), body: wire::embedding(ask, Some(&self.settings.model)) })
     }
 
+    fn takes_turns(&self) -> bool {
+        true
+    }
+
     fn reader(&self, call: &Call) -> Box<dyn Reader> {
         match call.request.form {
             Form::Chat => Box::new(events::Reader::new(&self.settings, call)),

@@ -98,7 +98,10 @@ fn ask<'c>(settings: &Settings, call: &'c Call) -> Result<Ask<'c>, Failure> {
             ask(limit, Thinks::On)
         }
         Part::Solution { thought, answer, solution } => {
-            let ask = ask(*solution, Thinks::Off);
+            // Who has no other way to be kept from thinking has a word for the least of it.
+            let least = call.effort_least.as_deref().filter(|_| dialect.switch == Switch::Never);
+            let thinks = if least.is_some() { Thinks::Effort(least) } else { Thinks::Off };
+            let ask = ask(*solution, thinks);
             after(settings, call, ask, thought, answer)?
         }
     })

@@ -124,7 +124,7 @@ impl Vllm {
         let prompt = vocabulary.opened(vocabulary.prompt(self.render(&call.request, true).await?));
         let mut body = request::thought(&self.settings, call, &prompt, thinking);
         passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completions", &body, Silence::Usual).await?;
+        let events = self.client.stream("completions", &body, Silence::Usual).await?.within(call.part.most());
         let reader = events::Reader::thought(vocabulary.end.len());
         Ok(generation(events, reader, lap, VecDeque::new()))
     }
@@ -135,7 +135,7 @@ impl Vllm {
         let (prompt, hand_off) = self.resume(vocabulary, &call.request, thought).await?;
         let mut body = request::solution(&self.settings, call, &prompt, solution, vocabulary.banned());
         passed::add_rendered(&mut body, call, self.client.members());
-        let events = self.client.stream("completions", &body, Silence::Usual).await?;
+        let events = self.client.stream("completions", &body, Silence::Usual).await?.within(call.part.most());
         let first = hand_off.then(|| Piece::HandOff { tokens: count(&vocabulary.hand_off) });
         let Settings { start_tag, end_tag, .. } = &self.settings;
         // Tags that are banned stay out by themselves; what spells them then only speaks of them.

@@ -1,0 +1,43 @@
+//! How a fleet's targets take what they are told, and what follows for those that do not hold their limits.
+
+use tokio::time::Instant;
+
+use crate::backend::{Conduct, Observation};
+
+use super::Fleet;
+
+impl Fleet {
+    /// What is known of a target's ways.
+    pub(super) fn conduct(&self, place: usize) -> Conduct {
+        let seen = self.lock().observed.get(place).copied().unwrap_or_default().conduct();
+        let Conduct { takes_turns, never_thinks, .. } = self.backend(place).conduct();
+        Conduct { takes_turns, never_thinks, ..seen }
+    }
+
+    /// True where none of its targets has a chat template that knows of thoughts.
+    pub fn never_thinks(&self) -> bool {
+        (0..self.targets.len()).all(|place| self.backend(place).conduct().never_thinks)
+    }
+
+    /// A call has shown something of its target.
+    pub(super) fn observe(&self, place: usize, observation: Observation) {
+        if let Some(observed) = self.lock().observed.get_mut(place) {
+            observed.take(observation);
+        }
+        let (model, target) = (&*self.model, &**self.name(place));
+        match observation {
+            Observation::Overran { written, limit } => {
+                self.metrics.backends.overruns.with_label_values(&[model, target]).inc();
+                tracing::warn!(
+                    model,
+                    target,
+                    written = written.0,
+                    limit = limit.0,
+                    "hung up on: it wrote on beyond its limit; other targets go first from now on"
+                );
+                self.lock().roster.overran(place, Instant::now());
+            }
+            Observation::Counted { .. } | Observation::ShowsThoughts | Observation::Switched(_) => {}
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Models that do not think, and those into whose text nothing may be put.
+
+use crate::catalog::{Class, HandOff, Model};
+use crate::units::Tokens;
+
+use super::backend::Source;
+use super::model::Declared;
+use super::reader::Section;
+
+/// There is no thought to be held of a model that has none, and none to be closed where nothing may be put in for that:
+/// what is asked for then is the server's own answer.
+pub(super) fn fit(section: Option<&Section<'_>>, Declared { served, model, .. }: &mut Declared) {
+    let thinks = model.thinking_max > Tokens::ZERO;
+    if let Source::LlamaCpp(settings) = &mut served.source {
+        // What is stated holds; else the chat template tells.
+        let is_stated = section.is_some_and(|section| section.has("thinking_max"));
+        settings.thinks = (is_stated || !thinks).then_some(thinks);
+    }
+    let puts_in_nothing =
+        section.is_some_and(|section| section.has("hand_off")) && model.hand_off.text.is_empty();
+    if model.classes.contains(&Class::Inline) || (thinks && !puts_in_nothing) {
+        return;
+    }
+    if model.classes.iter().any(|class| *class != Class::Continue) {
+        model.classes.retain(|class| *class != Class::Continue);
+    }
+    let is_held = model.classes.iter().any(|class| matches!(class, Class::Continue | Class::Effort));
+    if !thinks && !is_held {
+        forget(model);
+    }
+}
+
+/// Nothing is handed over where nothing is thought.
+fn forget(model: &mut Model) {
+    model.hand_off = HandOff { text: String::new(), overhead: Tokens::ZERO, unthought: Tokens::ZERO };
+}

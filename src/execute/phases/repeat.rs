@@ -1,0 +1,108 @@
+//! Answers that are begun again, where they were to be gone on with.
+//!
+//! An upstream that does not know how a turn is gone on with takes it for a new one, and writes the answer from its beginning.
+//! What its reader has already is left out.
+
+use crate::units::Tokens;
+
+use super::Phases;
+
+/// So many bytes are not said twice by chance.
+const TELLING: usize = 16;
+/// The same where something else tells that the upstream does not go on as it should.
+const TELLING_DOUBTED: usize = 3;
+
+/// Leaves out what was said before, as long as the text goes on like it.
+#[derive(Debug, Clone)]
+pub(super) struct Repeat {
+    said: String,
+    held: String,
+    decided: bool,
+    doubted: bool,
+}
+
+impl Repeat {
+    /// Behind an answer that was broken off. `doubted` where its upstream mixes thoughts into its answers, which those who can
+    /// go on with a turn do not.
+    pub(super) fn of(said: &str, doubted: bool) -> Repeat {
+        Repeat { said: said.trim_start().to_owned(), held: String::new(), decided: false, doubted }
+    }
+
+    /// It thinks again, so it begins again.
+    pub(super) fn doubt(&mut self) {
+        self.doubted = true;
+    }
+
+    /// What of the text is new.
+    pub(super) fn push(&mut self, text: &str) -> String {
+        if self.decided {
+            return text.to_owned();
+        }
+        self.held.push_str(text);
+        let begun = self.held.trim_start();
+        if let Some(rest) = begun.strip_prefix(&*self.said).filter(|_| self.tells(self.said.len())) {
+            let rest = rest.to_owned();
+            self.decided = true;
+            return rest;
+        }
+        if self.said.starts_with(begun) && begun.len() < self.said.len() {
+            return String::new();
+        }
+        self.decided = true;
+        std::mem::take(&mut self.held)
+    }
+
+    /// What was held back, now that no more comes.
+    pub(super) fn rest(&mut self) -> String {
+        let rest = if self.decided { String::new() } else { std::mem::take(&mut self.held) };
+        self.decided = true;
+        if self.tells(rest.trim_start().len()) { String::new() } else { rest }
+    }
+
+    fn tells(&self, length: usize) -> bool {
+        length >= if self.doubted { TELLING_DOUBTED } else { TELLING }
+    }
+}
+
+impl Phases {
+    /// What of the answer was not said before, where it is gone on with.
+    pub(super) fn news(&mut self, text: &str) -> String {
+        let Some(repeat) = &mut self.repeat else { return text.to_owned() };
+        let news = repeat.push(text);
+        if news.is_empty() {
+            self.account.dropped(text, Tokens::ZERO);
+        }
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(said: &str, doubted: bool, goes_on: &str, whole: &str) {
+        for cut in (0..=goes_on.len()).filter(|at| goes_on.is_char_boundary(*at)) {
+            let mut repeat = Repeat::of(said, doubted);
+            let pieces = [&goes_on[..cut], &goes_on[cut..]];
+            let mut text: String = pieces.into_iter().map(|piece| repeat.push(piece)).collect();
+            text += &repeat.rest();
+            assert_eq!([said, &text].concat(), whole, "{said:?} and {goes_on:?}, cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_begun_again_is_said_once() {
+        check("The answer is four", false, "The answer is four.", "The answer is four.");
+        check("The answer is 4.", false, "\n\nThe answer is 4.", "The answer is 4.");
+        check("The", true, "The answer is 4.", "The answer is 4.");
+        check("The answer is four, since", false, "The answer is four", "The answer is four, since");
+    }
+
+    #[test]
+    fn one_that_goes_on_is_left_as_it_is() {
+        check("The answer is ", false, "four, the answer is", "The answer is four, the answer is");
+        check("1", true, "1, 2", "11, 2");
+        check("ha ", false, "ha ha", "ha ha ha");
+        check("The answer is four", false, "The end", "The answer is fourThe end");
+    }
+}

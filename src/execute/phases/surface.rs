@@ -1,0 +1,58 @@
+//! Thoughts that show where they were taken to be hidden: what can be seen can be cut.
+
+use crate::backend::Observation;
+use crate::catalog::Class;
+use crate::units::Tokens;
+
+use super::Phases;
+
+/// What asks for the answer in a new turn has so many tokens itself.
+const TURN: Tokens = Tokens(64);
+
+impl Phases {
+    /// A thought shows. Where a limit was stated it is held like one that was to show, if the target takes turns. A target that
+    /// went on thinking when it was asked not to would only do so once more.
+    pub(super) fn surface(&mut self) {
+        if self.class != Class::Effort || self.surfaced {
+            return;
+        }
+        self.surfaced = true;
+        self.hold.observe(Observation::ShowsThoughts);
+        self.account.shows_thoughts();
+        let conduct = self.hold.conduct;
+        let may = self.terms.visible_max.is_some() && self.may_be_rescued();
+        if may && conduct.takes_turns && !conduct.ignores_switch {
+            self.class = Class::Turn;
+        }
+    }
+
+    /// The caller's word for how hard to think, while the thought is asked for.
+    pub fn word(&self) -> Option<String> {
+        self.terms.effort.clone().filter(|_| self.class != Class::Effort && self.thinks)
+    }
+
+    /// How an answer is asked for after the running thought was stopped from outside, where that can be.
+    pub(super) fn resume_class(&self) -> Option<Class> {
+        let surfaced = self.surfaced && self.class == Class::Turn;
+        self.terms.resume.or(surfaced.then_some(Class::Turn))
+    }
+
+    /// The budget of the running thought.
+    pub(super) fn thinking_max(&self) -> Tokens {
+        self.terms.visible_max.filter(|_| self.surfaced).unwrap_or(self.terms.thinking)
+    }
+
+    /// How much of a thought that is cut may be read again. Of one that was to be hidden only a second answer was set aside.
+    pub(super) fn quoted_max(&self) -> Tokens {
+        if self.surfaced {
+            self.thinking_max().min(self.terms.solution.saturating_sub(TURN))
+        } else {
+            self.terms.thinking
+        }
+    }
+
+    /// True where an empty answer may be asked for once more, which a target that cannot be kept from thinking would not help.
+    pub(super) fn may_be_rescued(&self) -> bool {
+        self.terms.rescue && !self.rescued && !self.hold.conduct.ignores_switch
+    }
+}

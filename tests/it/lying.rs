@@ -1,0 +1,265 @@
+//! Providers that do not hold their limits, or say other than what they write: every dialect in each of its ways.
+
+mod liar;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+use stint::backend::Backend;
+use stint::backend::remote::anthropic::{self, Anthropic};
+use stint::backend::remote::gemini::{self, Gemini};
+use stint::backend::remote::llamacpp::{self, LlamaCpp};
+use stint::backend::remote::openai::{self, Dialect, OpenAi};
+use stint::backend::remote::responses::{self, Responses};
+use stint::backend::remote::vllm::Vllm;
+use stint::backend::remote::{self, Connections};
+use stint::catalog::{Class, HandOff, Model};
+use stint::units::Tokens;
+
+use crate::harness::{Answer, World, model, tenant};
+use liar::{Liar, Lie, Speech};
+
+/// What the caller allows of the answer, and of the thought where one is wanted.
+const LIMIT: u64 = 10;
+/// The most that is written in sight before a call is hung up on.
+const TOLERATED: u64 = LIMIT + LIMIT / 10 + 32;
+/// What the key has, in nano-dollars.
+const PURSE: u64 = 20_000;
+
+/// A dialect, and how it holds a thought.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Chat(fn() -> Dialect, Class),
+    Raw,
+    LlamaCpp,
+    Anthropic(Class),
+    Gemini,
+    Responses,
+}
+
+const WAYS: [Way; 23] = [
+    Way::Chat(Dialect::openai, Class::Effort),
+    Way::Chat(Dialect::xai, Class::Effort),
+    Way::Chat(Dialect::deepseek, Class::Continue),
+    Way::Chat(Dialect::deepseek, Class::Turn),
+    Way::Chat(Dialect::mistral, Class::Continue),
+    Way::Chat(Dialect::mistral, Class::Turn),
+    Way::Chat(Dialect::dashscope, Class::Native),
+    Way::Chat(Dialect::dashscope, Class::Turn),
+    Way::Chat(Dialect::openrouter, Class::Native),
+    Way::Chat(Dialect::openrouter, Class::Turn),
+    Way::Chat(Dialect::vllm, Class::Native),
+    Way::Chat(Dialect::vllm, Class::Turn),
+    Way::Chat(Dialect::sglang, Class::Native),
+    Way::Chat(Dialect::sglang, Class::Continue),
+    Way::Chat(Dialect::sglang, Class::Turn),
+    Way::Chat(Dialect::llamacpp, Class::Native),
+    Way::Chat(Dialect::ollama, Class::Turn),
+    Way::Raw,
+    Way::LlamaCpp,
+    Way::Anthropic(Class::Native),
+    Way::Anthropic(Class::Turn),
+    Way::Gemini,
+    Way::Responses,
+];
+
+impl Way {
+    fn speech(self) -> Speech {
+        match self {
+            Way::Chat(..) => Speech::Chat,
+            Way::Raw => Speech::Raw,
+            Way::LlamaCpp => Speech::LlamaCpp,
+            Way::Anthropic(_) => Speech::Anthropic,
+            Way::Gemini => Speech::Gemini,
+            Way::Responses => Speech::Responses,
+        }
+    }
+
+    fn class(self) -> Class {
+        match self {
+            Way::Chat(_, class) | Way::Anthropic(class) => class,
+            Way::Raw | Way::LlamaCpp => Class::Continue,
+            Way::Gemini => Class::Native,
+            Way::Responses => Class::Effort,
+        }
+    }
+
+    fn backend(self, liar: &Liar) -> Arc<dyn Backend> {
+        let base_url = match self {
+            Way::LlamaCpp => liar.address.clone(),
+            _ => format!("{}/v1", liar.address),
+        };
+        let client = remote::Settings { base_url, ..remote::Settings::default() };
+        let connections = Connections::default();
+        let (name, model) = (Arc::<str>::from("m"), "m".to_owned());
+        let chat = |dialect| openai::Settings {
+            client: client.clone(),
+            name: name.clone(),
+            model: model.clone(),
+            dialect,
+            ..openai::Settings::default()
+        };
+        match self {
+            Way::Chat(dialect, _) => Arc::new(OpenAi::new(&connections, chat(dialect())).unwrap()),
+            Way::Raw => Arc::new(Vllm::new(&connections, chat(Dialect::vllm())).unwrap()),
+            Way::LlamaCpp => {
+                let settings = llamacpp::Settings { client, ..llamacpp::Settings::default() };
+                Arc::new(LlamaCpp::new(&connections, settings).unwrap())
+            }
+            Way::Anthropic(_) => {
+                let settings = anthropic::Settings { client, name, model, ..anthropic::Settings::default() };
+                Arc::new(Anthropic::new(&connections, settings).unwrap())
+            }
+            Way::Gemini => {
+                let settings = gemini::Settings { client, name, model, ..gemini::Settings::default() };
+                Arc::new(Gemini::new(&connections, settings).unwrap())
+            }
+            Way::Responses => {
+                let settings = responses::Settings { client, name, model, ..responses::Settings::default() };
+                Arc::new(Responses::new(&connections, settings).unwrap())
+            }
+        }
+    }
+}
+
+/// The gateway before one liar.
+struct Scene {
+    liar: Liar,
+    thinking: u64,
+    world: World,
+}
+
+impl Scene {
+    async fn new(way: Way, lie: Lie, thinks: bool) -> Scene {
+        let liar = Liar::start(way.speech(), lie, thinks);
+        let nothing = HandOff { text: String::new(), overhead: Tokens(0), unthought: Tokens(0) };
+        let classes = match way {
+            Way::Anthropic(Class::Native) => vec![Class::Native, Class::Turn],
+            _ => vec![way.class()],
+        };
+        let model = Model { classes, hand_off: nothing, ..model("m", way.class()) };
+        let world = World::with(vec![(model, way.backend(&liar))], vec![tenant("t", PURSE)], |_| ()).await;
+        // Anthropic's models think so much at least, or not at all.
+        let thinking = if matches!(way, Way::Anthropic(_)) { 1_024 } else { LIMIT };
+        Scene { liar, thinking, world }
+    }
+
+    async fn ask(&self, thinks: bool, stream: bool) -> Answer {
+        let thinking = if thinks { self.thinking } else { 0 };
+        let body = json!({
+            "model": "m",
+            "messages": [{ "role": "user", "content": "What is it?" }],
+            "budget": { "thinking_tokens": thinking, "solution_tokens": LIMIT },
+            "stream": stream,
+        });
+        self.world.ask("sk-t", &body).await
+    }
+
+    async fn spent(&self) -> u64 {
+        self.world.settled().await;
+        self.world.account("t").spent.money.0
+    }
+
+    fn overruns(&self) -> u64 {
+        self.world.metrics.backends.overruns.with_label_values(&["m", "0"]).get()
+    }
+}
+
+/// What was said, and the entry about the answer, of an answer that came whole or as a stream.
+fn read(answer: &Answer, stream: bool) -> (String, Value, Value) {
+    if !stream {
+        let whole = answer.json();
+        let choice = &whole["choices"][0];
+        let text = choice["message"]["content"].as_str().unwrap_or_default().to_owned();
+        return (text, choice["finish_reason"].clone(), whole["budget"]["solution"].clone());
+    }
+    let chunks = answer.chunks().all;
+    let text = chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
+    let last = chunks.iter().find(|chunk| !chunk["budget"].is_null()).cloned().unwrap_or_default();
+    (text, last["choices"][0]["finish_reason"].clone(), last["budget"]["solution"].clone())
+}
+
+/// Pages of this process that are in memory, in bytes.
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+}
+
+/// What is defensible to book: each of two calls reads its prompt and the thought before it, and writes what is tolerated.
+fn booked_max(thinking: u64) -> u64 {
+    2 * (600 + 2 * thinking + 4 * (2 * thinking + 2 * TOLERATED + 64))
+}
+
+async fn check_answer(way: Way, lie: Lie, stream: bool) {
+    let scene = Scene::new(way, lie, false).await;
+    let answer = scene.ask(false, stream).await;
+    let what = format!(
+        "{way:?} {lie:?} stream={stream}: {} {}",
+        answer.status,
+        &answer.text[..answer.text.len().min(900)]
+    );
+    let spent = scene.spent().await;
+    assert!(spent <= booked_max(0), "{what}: {spent} booked");
+    if lie == Lie::GiantEvent {
+        assert!(answer.status == 502 || answer.text.contains("upstream_failed"), "{what}");
+        return;
+    }
+    let (text, finish, solution) = read(&answer, stream);
+    assert!(text.len() as u64 <= 8 * LIMIT, "{what}: {} bytes", text.len());
+    assert!(solution["used"].as_u64().is_some_and(|used| used <= TOLERATED), "{what}");
+    match lie {
+        Lie::TooMuch => {
+            assert_eq!((finish, solution["ended"].as_str()), (json!("stop"), Some("stop")), "{what}")
+        }
+        _ => {
+            assert_eq!(finish, "length", "{what}");
+            // Who counts each token is held to the token, before it is clear that it would have gone on.
+            let counted = matches!(way, Way::Raw | Way::LlamaCpp);
+            let huge = lie == Lie::HugeEvents;
+            let ended = if counted && !huge { "caller" } else { "upstream" };
+            assert_eq!(solution["ended"], ended, "{what}");
+            assert_eq!(scene.overruns() > 0, ended == "upstream", "{what}");
+        }
+    }
+    // What was on its way already is not to be had back.
+    let written = scene.liar.written.load(Ordering::SeqCst);
+    assert!(lie != Lie::NeverEnds || written < 200_000, "{what}: {written} texts");
+}
+
+#[tokio::test]
+async fn no_answer_goes_beyond_its_limit_whatever_the_provider_does_and_says() {
+    let before = resident();
+    for way in WAYS {
+        for lie in Lie::ALL {
+            for stream in [false, true] {
+                check_answer(way, lie, stream).await;
+            }
+        }
+    }
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 256 << 20, "{grown} bytes more are held");
+}
+
+#[tokio::test]
+async fn no_thought_goes_beyond_its_budget_whatever_the_provider_does_and_says() {
+    for way in WAYS {
+        for lie in Lie::ALL {
+            let scene = Scene::new(way, lie, true).await;
+            let answer = scene.ask(true, false).await;
+            let what =
+                format!("{way:?} {lie:?}: {} {}", answer.status, &answer.text[..answer.text.len().min(900)]);
+            let spent = scene.spent().await;
+            assert!(spent <= booked_max(scene.thinking), "{what}: {spent} booked");
+            // All that it ever writes is thought; servers of open models take it for the answer where that was gone on with.
+            if answer.status == 200 {
+                let (text, _, _) = read(&answer, false);
+                let may = lie == Lie::TooMuch
+                    || matches!(way, Way::Chat(_, Class::Continue) | Way::Raw | Way::LlamaCpp);
+                assert!(text.len() as u64 <= 8 * LIMIT && may, "{what}");
+            } else {
+                assert_eq!(answer.status, 502, "{what}");
+            }
+        }
+    }
+}
