@@ -120,7 +120,8 @@ impl Call {
     pub fn for_counting(request: &Arc<Request>) -> Call {
         let part = Part::Whole { thinking: Tokens::ZERO, solution: Tokens(1) };
         let (seed, hidden, tells_limit) = (0, false, true);
-        Call { request: request.clone(), class: Class::Native, part, seed, hidden, tells_limit, effort: None }
+        let (request, class, effort, effort_least) = (request.clone(), Class::Native, None, None);
+        Call { request, class, part, seed, hidden, tells_limit, effort, effort_least }
     }
 
     /// True where its limit is the thought's alone, which is always sent.
