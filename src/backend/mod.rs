@@ -10,6 +10,7 @@ pub mod local;
 mod pace;
 pub mod remote;
 pub mod scripted;
+mod writing;
 
 use std::fmt;
 use std::pin::Pin;
@@ -24,6 +25,7 @@ use crate::chat::{Embedding, Origin, Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
 pub use failure::{Failure, Fault, Lack, Retry};
+pub use writing::{Writing, characters};
 
 /// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
 pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;
@@ -50,6 +52,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// How fast it is now, as measured by itself.
     fn conditions(&self) -> Conditions;
+
+    /// How it writes, as its finished answers told.
+    fn writing(&self) -> Writing {
+        Writing::default()
+    }
 
     /// Who can verify what it signs; nothing where it signs nothing.
     fn origin(&self) -> Option<Origin> {

@@ -5,6 +5,7 @@
 
 mod account;
 mod answer;
+mod cover;
 mod heard;
 mod leak;
 mod logprobs;
@@ -18,6 +19,7 @@ mod sampling;
 pub mod verify;
 pub mod vote;
 
+pub use cover::Cover;
 pub use heard::{Heard, HeardCall};
 pub use meter::Meter;
 pub use passing::Passing;

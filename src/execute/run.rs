@@ -1,6 +1,7 @@
 //! Moves pieces from a backend through the phase machine to the caller.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,10 +9,12 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece};
+use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece, Writing};
+use crate::catalog::{SolutionEnded, Spent};
 use crate::chat::{Event, Finish, Request};
-use crate::units::Count;
+use crate::units::{Count, Tokens};
 
+use super::cover::{Cover, Share};
 use super::heard::Heard;
 use super::meter::{Due, Meter};
 use super::passing::Passing;
@@ -62,6 +65,10 @@ pub struct Progress {
     pub heard: Heard,
     /// What of its tool calls passes, where it is a step of an agent's run.
     pub passing: Option<Passing>,
+    /// Its part in what is covered, where not all that it may write is set aside at first.
+    share: Option<Share>,
+    /// When its running part was called for, and how its target writes.
+    began: Option<(Instant, Writing)>,
     /// The tool calls of which something was shown, by their indices.
     called: Vec<u32>,
     due: Due,
@@ -76,8 +83,45 @@ impl Progress {
     fn of(phases: Phases) -> Progress {
         let (meter, due) = (Meter::default(), Due::first());
         let heard = Heard::default();
-        let called = Vec::new();
-        Progress { phases, first: None, first_answer: None, meter, heard, passing: None, called, due }
+        let (called, share, began) = (Vec::new(), None, None);
+        let (first, first_answer, passing) = (None, None, None);
+        Progress { phases, first, first_answer, meter, heard, passing, share, began, called, due }
+    }
+
+    /// The same, of whose answer only so much may be written as is covered; `beside` is what is set aside besides.
+    #[must_use]
+    pub fn covered_by(self, cover: &Cover, beside: Tokens) -> Progress {
+        Progress { share: Some(Share::of(cover, beside)), ..self }
+    }
+
+    /// What the choice has taken so far, the running part included; ask at any moment. Of what is hidden, that is no more than
+    /// can have been written in the time that passed.
+    pub fn spent(&self) -> Spent {
+        self.phases.spent_within(self.unseen_max())
+    }
+
+    /// What its running part can have written unseen.
+    fn unseen_max(&self) -> Option<Tokens> {
+        self.began.map(|(began, writing)| writing.most_in(began.elapsed()))
+    }
+
+    /// A part is called for.
+    fn begins(&mut self, writing: Writing) {
+        self.began = Some((Instant::now(), writing));
+        self.phases.writes(writing.characters_per_token);
+    }
+
+    /// The running part is broken off: no more is booked of what it hid than it can have written.
+    fn breaks_off(&mut self) {
+        if let Some(most) = self.unseen_max() {
+            self.phases.unseen_at_most(most);
+        }
+    }
+
+    /// True where so many tokens beyond what is written are covered by what is set aside.
+    fn holds(&mut self, more: Tokens) -> bool {
+        let Progress { share, phases, .. } = self;
+        share.as_mut().is_none_or(|share| share.holds(phases.written() + more))
     }
 
     /// The same, listened to up to so many bytes of what it says.
@@ -94,7 +138,7 @@ impl Progress {
 
     /// Its meter shows all of it from now on.
     pub fn measured(&self) {
-        self.meter.show(self.phases.spent());
+        self.meter.show(self.spent());
     }
 
     /// A second try at a choice of which its reader has no answer, on terms of its own. Of its tool calls none passes.
@@ -186,6 +230,7 @@ async fn run_part<T: From<Indexed>>(
     let class = progress.phases.class();
     let hidden = progress.phases.is_hidden();
     let tells_limit = progress.phases.tells_limit();
+    progress.begins(job.backend.writing());
     let effort = progress.phases.word();
     let call =
         Call { request: job.request.clone(), class, part, seed: job.seed, hidden, tells_limit, effort };
@@ -202,8 +247,15 @@ async fn run_part<T: From<Indexed>>(
         Timed::Late(step) => return late(job, step, progress, events).await,
     };
     loop {
-        let step = match in_time(job, progress, next(&mut generation)).await {
-            Timed::Came(piece) => progress.phases.on(piece?),
+        if let Timed::Late(step) = covered(job, progress, None).await {
+            return late(job, step, progress, events).await;
+        }
+        let piece = match in_time(job, progress, next(&mut generation)).await {
+            Timed::Came(piece) => piece?,
+            Timed::Late(step) => return late(job, step, progress, events).await,
+        };
+        let step = match covered(job, progress, Some(&piece)).await {
+            Timed::Came(()) => progress.phases.on(piece),
             Timed::Late(step) => return late(job, step, progress, events).await,
         };
         progress.measure();
@@ -293,13 +345,14 @@ async fn drain(job: &Job, mut generation: Generation, progress: &mut Progress) -
     let until = job.deadline.min(Instant::now() + DRAIN);
     let rest = async {
         while let Some(Ok(piece)) = generation.next().await {
-            if progress.phases.drain(piece) {
+            if progress.phases.drain(piece) || !progress.holds(Tokens(1)) {
                 break;
             }
             progress.measure();
         }
     };
     let _ = tokio::time::timeout_at(until, rest).await;
+    progress.breaks_off();
     progress.phases.leave()
 }
 
@@ -321,16 +374,45 @@ enum Timed<T> {
 
 /// Waits for `work`, but not past the moment at which the thought must be cut or the answer must end.
 async fn in_time<T>(job: &Job, progress: &mut Progress, work: impl Future<Output = T>) -> Timed<T> {
-    let phases = &mut progress.phases;
-    let cut_at = job.cut_before.filter(|_| phases.is_thinking()).map(|before| job.deadline - before);
+    let is_thinking = progress.phases.is_thinking();
+    let cut_at = job.cut_before.filter(|_| is_thinking).map(|before| job.deadline - before);
     let until = cut_at.unwrap_or(job.deadline);
-    if let Ok(result) = tokio::time::timeout_at(until, work).await {
-        return Timed::Came(result);
+    let mut work = pin!(work);
+    loop {
+        let look = progress.due.at().min(until);
+        if let Ok(result) = tokio::time::timeout_at(look, &mut work).await {
+            return Timed::Came(result);
+        }
+        if Instant::now() >= until {
+            break;
+        }
+        progress.measure();
     }
-    match phases.cut() {
+    progress.breaks_off();
+    match progress.phases.cut() {
         Some(part) if cut_at.is_some() => Timed::Late(Step::Call(part)),
-        _ => Timed::Late(phases.expire()),
+        _ => Timed::Late(progress.phases.expire()),
     }
+}
+
+/// Waits until this piece, or whatever comes next, is covered by what is set aside. Where that does not come about, the
+/// answer ends with what was shown.
+async fn covered(job: &Job, progress: &mut Progress, piece: Option<&Piece>) -> Timed<()> {
+    if progress.share.is_none() {
+        return Timed::Came(());
+    }
+    let more = piece.map_or(Tokens(1), |piece| progress.phases.size(piece));
+    if progress.holds(more) {
+        return Timed::Came(());
+    }
+    let Some(share) = &progress.share else { return Timed::Came(()) };
+    let ended = match tokio::time::timeout_at(job.deadline, share.covered()).await {
+        Ok(Ok(())) => return Timed::Came(()),
+        Ok(Err(ended)) => ended,
+        Err(_) => SolutionEnded::Deadline,
+    };
+    progress.breaks_off();
+    Timed::Late(progress.phases.run_out(piece, ended))
 }
 
 #[cfg(test)]

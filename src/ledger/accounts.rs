@@ -273,6 +273,11 @@ impl Accounts {
         tightest(lines, about)
     }
 
+    /// How every limit of a run stands.
+    pub(super) fn episode_lines(&self, account: &AccountId, episode: &EpisodeId) -> Vec<Line> {
+        self.tree.episode_lines(account, episode, &EpisodeLimits::default())
+    }
+
     /// How a run stands.
     pub fn episode(&self, account: &AccountId, episode: &EpisodeId) -> EpisodeStanding {
         self.tree.episode(account, episode)

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -23,7 +24,7 @@ use super::sync::{Mutex, MutexGuard};
 use super::writer::Writer;
 use super::{
     About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
-    News, Observer, Refused, Reservation, Settings, Settling,
+    News, Observer, Refused, Reservation, Settings, Settling, Shortfall,
 };
 
 /// The ledger. Clones share it.
@@ -216,6 +217,33 @@ impl Ledger {
         drop(accounts);
         closed.iter().for_each(|one| self.tell(one));
         closed.len()
+    }
+
+    /// How long a dispatch or an extension waits until it is durable.
+    pub fn dispatch_max(&self) -> Duration {
+        self.inner.settings.dispatch_max
+    }
+
+    /// Whether what lacks under a limit is merely set aside by other open requests of this replica, so that it may come back.
+    /// `own` is what the request that asks has set aside itself.
+    pub fn may_come_back(
+        &self,
+        account: &AccountId,
+        about: &About,
+        shortfall: &Shortfall,
+        own: Amounts,
+    ) -> bool {
+        let now = self.now();
+        let accounts = self.accounts();
+        let mut lines = accounts.statement(account, about, now);
+        if let Some(episode) = &about.episode {
+            lines.extend(accounts.episode_lines(account, episode));
+        }
+        let line = lines.into_iter().find(|line| line.limit == shortfall.limit);
+        line.is_some_and(|line| {
+            let kept = line.spent.size().saturating_add(own.of(line.max.unit()).size());
+            kept.saturating_add(shortfall.needed.size()) <= line.max.size()
+        })
     }
 
     /// All that is set aside now.

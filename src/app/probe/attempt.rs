@@ -94,5 +94,5 @@ pub(super) async fn ask(
             Event::Signed(_) | Event::Logprobs(_) | Event::ToolCall(_) => {}
         }
     }
-    Ok(Outcome { spent: progress.phases.spent(), answered, shown, finish })
+    Ok(Outcome { spent: progress.spent(), answered, shown, finish })
 }

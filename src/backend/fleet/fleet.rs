@@ -6,7 +6,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Failure, Fault};
+use crate::backend::writing::Written;
+use crate::backend::{Backend, Failure, Fault, Writing};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::metrics::Metrics;
@@ -23,6 +24,8 @@ use super::{Cause, Seat, Settings, Target, Want};
 pub struct Fleet {
     pub(super) model: Arc<str>,
     targets: Vec<Target>,
+    /// How each of them writes.
+    written: Vec<Written>,
     settings: ArcSwap<Settings>,
     pub(super) metrics: Arc<Metrics>,
     state: Mutex<State>,
@@ -47,7 +50,9 @@ impl Fleet {
         let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
         let roster = Roster::new(members, settings, seed, Instant::now());
         let state = Mutex::new(State { roster, queue: Queue::new(settings.queue_max) });
-        Arc::new(Fleet { model, targets, settings: ArcSwap::from_pointee(settings), metrics, state })
+        let written = targets.iter().map(|_| Written::default()).collect();
+        let settings = ArcSwap::from_pointee(settings);
+        Arc::new(Fleet { model, targets, written, settings, metrics, state })
     }
 
     /// Begins the counts of what may go wrong: from here on it is asked.
@@ -125,6 +130,17 @@ impl Fleet {
             }
             None => Conditions { healthy: false, ..self.targets[0].backend.conditions() },
         }
+    }
+
+    /// How a target writes, as is learned.
+    pub(super) fn written(&self, place: usize) -> &Written {
+        &self.written[place]
+    }
+
+    /// How the fastest of its targets writes.
+    pub fn writing(&self) -> Writing {
+        let known = self.written.iter().map(Written::known);
+        known.max_by(|one, other| one.per_second().total_cmp(&other.per_second())).unwrap_or_default()
     }
 
     /// How long until one of its targets may be asked again; nothing where one may be now.

@@ -7,7 +7,8 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Piece, Retry};
+use crate::backend::writing::Draft;
+use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Piece, Retry, Writing};
 use crate::catalog::Conditions;
 use crate::chat::{Embedding, Request};
 use crate::units::Tokens;
@@ -29,7 +30,8 @@ impl Watched {
 
     fn watch(&self, hidden: bool) -> Watch {
         let (fleet, probe) = (self.fleet.clone(), self.probe.clone());
-        Watch { fleet, place: self.place, probe, began: Instant::now(), hidden, stage: Stage::Silent }
+        let (began, stage, draft) = (Instant::now(), Stage::Silent, Draft::new());
+        Watch { fleet, place: self.place, probe, began, hidden, stage, draft }
     }
 }
 
@@ -70,6 +72,10 @@ impl Backend for Watched {
     fn conditions(&self) -> Conditions {
         self.fleet.backend(self.place).conditions()
     }
+
+    fn writing(&self) -> Writing {
+        self.fleet.written(self.place).known()
+    }
 }
 
 impl fmt::Debug for Watched {
@@ -87,6 +93,7 @@ struct Watch {
     /// True where the time to the first token says nothing of the target.
     hidden: bool,
     stage: Stage,
+    draft: Draft,
 }
 
 /// How far a call has come.
@@ -109,6 +116,9 @@ impl Watch {
     }
 
     fn sees(&mut self, piece: &Result<Piece, Failure>) {
+        if let Ok(piece) = piece {
+            self.draft.note(piece, self.fleet.written(self.place));
+        }
         match piece {
             Err(failure) => self.fails(failure),
             Ok(Piece::Usage(_)) => {}

@@ -1,6 +1,6 @@
 //! How a thought, a part and the whole choice come to their ends.
 
-use crate::backend::{Ending, Part, Thought};
+use crate::backend::{Ending, Part, Piece, Thought};
 use crate::catalog::{Class, Ended, SolutionEnded};
 use crate::chat::Finish;
 use crate::units::Tokens;
@@ -20,6 +20,16 @@ impl Phases {
     pub fn expire(&mut self) -> Step {
         let rest = self.answer.rest();
         self.over(rest, Close::BrokenOff, (SolutionEnded::Deadline, Finish::Length))
+    }
+
+    /// What is set aside is used up, and there is no more: what was shown is the answer. A piece that came all the same is
+    /// billed, and not shown.
+    pub fn run_out(&mut self, piece: Option<&Piece>, ended: SolutionEnded) -> Step {
+        if let Some(piece) = piece {
+            self.drain(piece.clone());
+        }
+        let rest = self.answer.rest();
+        self.over(rest, Close::BrokenOff, (ended, Finish::Length))
     }
 
     pub(super) fn end(&mut self, ending: Ending) -> Step {

@@ -250,9 +250,48 @@ impl Phases {
 
     /// What the choice has taken so far, the running part included; ask at any moment.
     pub fn spent(&self) -> Spent {
+        self.spent_within(None)
+    }
+
+    /// The same, where the running part can have written so much unseen and no more.
+    pub fn spent_within(&self, unseen_max: Option<Tokens>) -> Spent {
         let mut account = self.account.clone();
+        account.unseen_at_most(unseen_max);
         account.book(Close::BrokenOff);
         Spent { leaks: self.leaks.count(), overran: self.overran, ..account.spent }
+    }
+
+    /// The running part is about to be broken off, and can have written so much unseen and no more.
+    pub fn unseen_at_most(&mut self, most: Tokens) {
+        self.account.unseen_at_most(Some(most));
+    }
+
+    /// Its target writes so many characters per token, where that is known.
+    pub fn writes(&mut self, characters_per_token: Option<f64>) {
+        self.account.writes(characters_per_token);
+    }
+
+    /// Everything written until now, shown or not.
+    pub fn written(&self) -> Tokens {
+        self.account.written()
+    }
+
+    /// How many tokens a piece is, reckoned where it is not said.
+    pub fn size(&self, piece: &Piece) -> Tokens {
+        match piece {
+            Piece::Thought { text, tokens, .. } | Piece::Answer { text, tokens } => match *tokens {
+                Tokens::ZERO => self.account.size(text),
+                told => told,
+            },
+            Piece::ToolCall(delta) => self.account.size(&delta.arguments),
+            Piece::Tag { tokens, .. } => *tokens,
+            Piece::HandOff { .. }
+            | Piece::Summary(_)
+            | Piece::Signed(_)
+            | Piece::StoppedBy(_)
+            | Piece::Usage(_)
+            | Piece::End(_) => Tokens::ZERO,
+        }
     }
 
     fn think(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> Step {
