@@ -56,15 +56,21 @@ impl Gateway {
         let (id, deadline) = (RequestId::new(), arrived + self.time(&request));
         let departure = match episodes::is_step(&request) {
             true => self.step(tenant, id, Arc::new(request), deadline).await?,
-            false => self.alone(tenant, id, request).await?,
+            false => self.alone(tenant, id, request, deadline).await?,
         };
         Ok(self.launch(tenant, Arrival { id, ticket, arrived, deadline, place }, departure))
     }
 
     /// The departure of a request that is no step of a run.
-    async fn alone(&self, tenant: &Tenant, id: RequestId, request: Request) -> Result<Departure, Refusal> {
+    async fn alone(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<Departure, Refusal> {
         let considered = self.consider(tenant, request)?;
-        let (plan, reservation) = self.reserve(tenant, id, &considered).await?;
+        let (plan, reservation) = self.reserve(tenant, id, &considered, deadline).await?;
         Ok(Departure { considered, plan, reservation, stepping: None })
     }
 }

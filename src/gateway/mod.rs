@@ -42,6 +42,7 @@ mod trial;
 mod unanswered;
 mod verifiers;
 mod voting;
+mod wait;
 mod withdrawals;
 
 pub use embedding::Vectors;

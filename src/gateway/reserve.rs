@@ -1,5 +1,7 @@
 //! Plans on what is left, and sets the worst case aside.
 
+use tokio::time::Instant;
+
 use crate::catalog::{Plan, WorstCase};
 use crate::ledger::{About, Claim, Refused, Reservation, Step};
 use crate::plan;
@@ -14,17 +16,38 @@ use super::{Gateway, Refusal, about, needs};
 impl Gateway {
     /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
     /// may hand back what it does not use: then the plan is made once more.
+    /// What other open requests merely hold is waited for.
     pub(super) async fn reserve(
         &self,
         tenant: &Tenant,
         id: RequestId,
         on: &Considered,
+        deadline: Instant,
     ) -> Result<(Plan, Reservation), Refusal> {
-        match self.try_reserve(tenant, id, on).await {
-            Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on).await,
+        let (mut waiting, about) = (self.waiting(deadline), about::of(&on.request.extra));
+        loop {
+            // From here on nothing that is given back goes unheard.
+            let heard = self.parts.ledger.resolved_under(&tenant.account);
+            let goes_first = waiting.goes_first(&tenant.account);
+            match self.reserve_now(tenant, id, on, goes_first).await {
+                Ok(reserved) => return Ok(reserved),
+                Err(refusal) => self.wait_for_money(tenant, &about, refusal, &mut waiting, heard).await?,
+            }
+        }
+    }
+
+    async fn reserve_now(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        on: &Considered,
+        goes_first: bool,
+    ) -> Result<(Plan, Reservation), Refusal> {
+        match self.try_reserve(tenant, id, on, goes_first).await {
+            Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on, goes_first).await,
             Err(Refusal::Plan(plan::Refusal::DoesNotFit { .. })) if self.parts.ledger.is_shared() => {
                 self.parts.ledger.gather(&tenant.account, &about::of(&on.request.extra)).await;
-                self.try_reserve(tenant, id, on).await
+                self.try_reserve(tenant, id, on, goes_first).await
             }
             reserved => reserved,
         }
@@ -35,12 +58,17 @@ impl Gateway {
         tenant: &Tenant,
         id: RequestId,
         on: &Considered,
+        goes_first: bool,
     ) -> Result<(Plan, Reservation), Refusal> {
         let now = self.parts.ledger.now();
         let about = about::of(&on.request.extra);
         let allowance = self.parts.ledger.allowance(&tenant.account, &about, now);
         let mut plan =
             on.plan(&allowance, mixed(id.seed())).map_err(|refusal| self.explained(refusal, on))?;
+        // Who came before waits for the same money; what costs nothing needs none.
+        if !goes_first && plan.best.worst.money > Money::ZERO {
+            return Err(Refusal::behind_others());
+        }
         if let Some(no_vote) = on.no_vote {
             plan.why = format!("{}; {no_vote}", plan.why);
         }

@@ -18,6 +18,7 @@ use super::lease::Bank;
 use super::observer::Guarded;
 use super::opening::Openings;
 use super::queue::{Answer, OnFailure, Queue};
+use super::recall::root;
 use super::recover::recover;
 use super::sharing::{Extend, Sharing, What};
 use super::sync::{Mutex, MutexGuard};
@@ -356,8 +357,9 @@ impl Ledger {
 
     fn tell(&self, closed: &Closed) {
         if let Some(episode) = &closed.about.episode {
-            self.inner.bells.ring(episode);
+            self.inner.bells.ring(episode.as_str());
         }
+        self.inner.bells.ring(root(&closed.account));
         if closed.overrun != Amounts::ZERO {
             let (request, model, overrun) = (closed.id, &closed.about.model, closed.overrun);
             let Amounts { money, thinking, .. } = overrun;

@@ -6,8 +6,8 @@ use crate::units::{Count, Money, RequestId, Timestamp};
 use super::accounts::IfAbandoned;
 use super::tree::Place;
 use super::{
-    About, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail, Step,
-    Warning,
+    About, AccountId, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail,
+    Step, Warning,
 };
 
 /// How far a reservation got.
@@ -42,6 +42,8 @@ pub(super) struct Open {
 pub struct Closed {
     /// Which one.
     pub id: RequestId,
+    /// Whose.
+    pub account: AccountId,
     /// What it was about.
     pub about: About,
     /// How.
@@ -142,12 +144,24 @@ impl Open {
             entries.push(self.dispatch());
         }
         if self.stage != Stage::Reserved {
-            let (account, admitted, about) = (self.row.account, self.row.admitted, self.row.about.clone());
+            let (admitted, about) = (self.row.admitted, self.row.about.clone());
+            let account = self.row.account.clone();
             let mut resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
             resolved.leave_others();
             entries.push(Entry::Resolved(resolved));
         }
-        Closed { id, about: self.row.about, how, spent, tools, overrun, entries, warnings: Vec::new() }
+        let account = self.row.account;
+        Closed {
+            id,
+            account,
+            about: self.row.about,
+            how,
+            spent,
+            tools,
+            overrun,
+            entries,
+            warnings: Vec::new(),
+        }
     }
 }
 
