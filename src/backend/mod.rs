@@ -53,6 +53,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// How fast it is now, as measured by itself.
     fn conditions(&self) -> Conditions;
 
+    /// A prompt that has at most so many tokens had so many, as its upstream said.
+    fn was_read(&self, told: Tokens, most: Tokens) {
+        let _ = (told, most);
+    }
+
     /// How it writes, as its finished answers told.
     fn writing(&self) -> Writing {
         Writing::default()

@@ -27,6 +27,8 @@ pub struct Writing {
     pub fastest: Option<f64>,
     /// Characters per token, as [`characters`] counts them.
     pub characters_per_token: Option<f64>,
+    /// What a prompt has of the tokens that it was bounded by.
+    pub prompt_share: Option<f64>,
 }
 
 impl Writing {
@@ -57,6 +59,16 @@ impl Written {
     /// What is known now.
     pub(crate) fn known(&self) -> Writing {
         *self.lock()
+    }
+
+    /// A prompt that has at most so many tokens was said to have so many.
+    pub(crate) fn read(&self, told: Tokens, most: Tokens) {
+        let share = told.as_f64() / most.as_f64().max(1.0);
+        if told > Tokens::ZERO && share <= 1.0 {
+            let mut known = self.lock();
+            let before = known.prompt_share.unwrap_or(share);
+            known.prompt_share = Some(before + WEIGHT * (share - before));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Writing> {

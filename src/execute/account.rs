@@ -1,6 +1,6 @@
 //! What one choice has taken, to the token where the backend says it, else reckoned and marked so.
 
-use crate::backend::{Usage, characters};
+use crate::backend::{Usage, Writing, characters};
 use crate::catalog::{Billed, Spent};
 use crate::chat::Keep;
 use crate::units::Tokens;
@@ -25,8 +25,8 @@ pub(super) struct Account {
     overhead: Tokens,
     /// The longest that its caller wants any of the prompt kept in the provider's cache.
     keep: Keep,
-    /// Characters per token, as this target's finished answers told.
-    per_token: Option<f64>,
+    /// How its target writes, as finished answers told.
+    writing: Writing,
     /// The most that the running part can have written unseen, where it is broken off.
     unseen_max: Option<Tokens>,
 }
@@ -80,13 +80,13 @@ pub(super) enum Close {
 impl Account {
     pub(super) fn new(prompt: Tokens, overhead: Tokens, keep: Keep) -> Account {
         let (spent, running, prompt_told) = (Spent::default(), None, None);
-        let (per_token, unseen_max) = (None, None);
-        Account { spent, running, prompt, prompt_told, overhead, keep, per_token, unseen_max }
+        let (writing, unseen_max) = (Writing::default(), None);
+        Account { spent, running, prompt, prompt_told, overhead, keep, writing, unseen_max }
     }
 
-    /// Its target writes so many characters per token, where that is known.
-    pub(super) fn writes(&mut self, per_token: Option<f64>) {
-        self.per_token = per_token;
+    /// Its target writes like that, as far as it is known.
+    pub(super) fn writes(&mut self, writing: Writing) {
+        self.writing = writing;
     }
 
     /// The running part can have written so much unseen, and no more.
@@ -106,7 +106,7 @@ impl Account {
     }
 
     fn per_token(&self) -> f64 {
-        self.per_token.unwrap_or(CHARACTERS_PER_TOKEN)
+        self.writing.characters_per_token.unwrap_or(CHARACTERS_PER_TOKEN)
     }
 
     /// The first part begins. `hidden` is everything it may write, where its thought is hidden.
@@ -283,7 +283,7 @@ impl Account {
     /// Books the running part, if there is one.
     pub(super) fn book(&mut self, close: Close) {
         let Some(part) = self.running.take() else { return };
-        let prompt = self.last_prompt(&part);
+        let prompt = self.last_prompt(&part, close);
         self.spent.estimated |= part.prompt_told().is_none();
         if part.again {
             self.spent.prompt_again += prompt;
@@ -300,11 +300,15 @@ impl Account {
         self.spent.injected += part.injected;
     }
 
-    /// What the part read, by the upstream's word or by our bound.
-    fn last_prompt(&self, part: &Running) -> Tokens {
+    /// What the part read, by the upstream's word or by our bound; of one that was broken off, by what is usual of that.
+    fn last_prompt(&self, part: &Running, close: Close) -> Tokens {
         let resent = || self.prompt + self.spent.thinking + self.overhead;
         let bound = || if part.again { resent() } else { self.prompt };
-        part.prompt_told().unwrap_or_else(bound)
+        let usual = |most: Tokens| match self.writing.prompt_share {
+            Some(share) if close == Close::BrokenOff => Tokens::round((most.as_f64() * share).ceil()),
+            _ => most,
+        };
+        part.prompt_told().unwrap_or_else(|| usual(bound()))
     }
 
     /// A part's thinking and solution tokens: its own count where its tokens were seen, else the upstream's

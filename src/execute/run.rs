@@ -108,7 +108,7 @@ impl Progress {
     /// A part is called for.
     fn begins(&mut self, writing: Writing) {
         self.began = Some((Instant::now(), writing));
-        self.phases.writes(writing.characters_per_token);
+        self.phases.writes(writing);
     }
 
     /// The running part is broken off: no more is booked of what it hid than it can have written.
@@ -199,7 +199,11 @@ pub async fn run<T: From<Indexed>>(
     loop {
         match run_part(job, part, progress, events).await? {
             Next::Part(next) => part = next,
-            Next::Over(finish) => return close(job, finish, progress, events).await,
+            Next::Over(finish) => {
+                let (told, most) = progress.phases.prompt_read();
+                told.into_iter().for_each(|told| job.backend.was_read(told, most));
+                return close(job, finish, progress, events).await;
+            }
             Next::Piece | Next::Drain => return Err(truncated()),
         }
     }

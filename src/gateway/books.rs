@@ -63,6 +63,8 @@ pub(super) struct Lost {
     attempts: u32,
     /// How many of them were let go, or failed, while another was under way beside them.
     outrun: u32,
+    /// True where some of it was reckoned.
+    is_estimated: bool,
     /// Of each model.
     parts: Parts,
 }
@@ -96,8 +98,13 @@ impl Bill<'_> {
 impl Lost {
     /// This and what another run took.
     fn and(mut self, bill: Bill<'_>) -> Lost {
-        self.parts.add(bill.model, bill.lost());
+        self.take(bill);
         self
+    }
+
+    fn take(&mut self, bill: Bill<'_>) {
+        self.parts.add(bill.model, bill.lost());
+        self.is_estimated |= bill.spent.iter().any(|spent| spent.estimated);
     }
 
     /// The same, where that run was an attempt that was given up.
@@ -195,7 +202,7 @@ impl Books {
 
     /// Books what a call beside the offer took.
     pub(super) fn took(&mut self, bill: Bill<'_>) {
-        self.lost.parts.add(bill.model, bill.lost());
+        self.lost.take(bill);
     }
 
     /// What was lost until now.
@@ -245,6 +252,11 @@ impl Books {
     pub(super) fn meter(&self, cost: Money, spent: &[Spent]) {
         let Part { money, thinking, .. } = self.lost.sum();
         self.reservation.meter(cost + money, thought(spent) + thinking);
+    }
+
+    /// True where what was lost is reckoned rather than reported.
+    pub(super) fn is_estimated(&self) -> bool {
+        self.lost.is_estimated
     }
 
     /// How many attempts were given up.

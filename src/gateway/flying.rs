@@ -286,5 +286,5 @@ pub(super) async fn depart(
 
 /// What each choice took.
 pub(super) fn taken(progress: &[Progress]) -> Vec<Spent> {
-    progress.iter().map(|choice| choice.spent()).collect()
+    progress.iter().map(Progress::spent).collect()
 }

@@ -1,12 +1,14 @@
 //! Plans on what is left, and sets the worst case aside.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
-use crate::catalog::{Plan, WorstCase};
-use crate::ledger::{About, Claim, Refused, Reservation, Step};
+use crate::catalog::{Plan, Tariff, WorstCase};
+use crate::ledger::{About, Claim, Rate, Refused, Reservation, Step};
 use crate::plan;
 use crate::tenant::Tenant;
-use crate::units::{Money, RequestId, mixed};
+use crate::units::{Money, RequestId, Tokens, mixed};
 
 use super::considered::Considered;
 use super::handle::EXPIRY_MARGIN;
@@ -103,9 +105,34 @@ impl Gateway {
             step,
             prices: self.prices(&offer.model),
             if_abandoned: self.if_abandoned(&offer.model),
+            rate: self.rate(on, plan),
             now,
             expires: now + self.time(&on.request) + EXPIRY_MARGIN,
         }
+    }
+
+    /// How fast a plan's calls take money at most: what is posted if nobody comes back to settle them. Whoever serves it in the
+    /// end, it is the most of all that may.
+    fn rate(&self, on: &Considered, plan: &Plan) -> Option<Rate> {
+        let second = plan.best.escalate.as_deref();
+        let offers = std::iter::once(&plan.best).chain(second).chain(&plan.fallbacks);
+        let each = offers.map(|offer| {
+            let writing = self.parts.fleets.get(&offer.model)?.writing();
+            let calls = u64::from(on.request.choices) * u64::from(offer.samples.max(1));
+            let tokens = writing.most_in(Duration::from_secs(1)) * calls;
+            let prompt = on.demand.models.get(&offer.model).map(|demand| demand.prompt)?;
+            let tariff = self.parts.catalog.models.get(&offer.model)?.tariff;
+            let money = |cost: &dyn Fn(Tariff) -> Money| tariff.map_or(Money::ZERO, cost);
+            let read = money(&|tariff| tariff.worst(prompt, Tokens::ZERO, on.request.keep()) * calls);
+            let second = WorstCase { money: money(&|tariff| tariff.output_most(tokens)), thinking: tokens };
+            Some(Rate { read, second })
+        });
+        each.reduce(|most, one| {
+            let (most, one) = (most?, one?);
+            let money = most.second.money.max(one.second.money);
+            let second = WorstCase { money, thinking: most.second.thinking.max(one.second.thinking) };
+            Some(Rate { read: most.read.max(one.read), second })
+        })?
     }
 
     /// What would have been decided, where that is only watched. It reserves nothing; that nothing fits changes nothing.

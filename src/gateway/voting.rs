@@ -124,7 +124,7 @@ impl Flying {
 /// What one choice took: the sample that is delivered, and all others beside it.
 pub(super) fn account(samples: &[Progress], delivered: u32) -> Spent {
     let at = usize::try_from(delivered).unwrap_or(usize::MAX);
-    let mut spent = samples.get(at).map(|sample| sample.spent()).unwrap_or_default();
+    let mut spent = samples.get(at).map(Progress::spent).unwrap_or_default();
     for (_, other) in samples.iter().enumerate().filter(|(other, _)| *other != at) {
         spent.absorb(&other.spent());
     }

@@ -320,7 +320,7 @@ impl Ledger {
     pub(super) fn meter(&self, id: RequestId, spent: Amounts) {
         let mut accounts = self.accounts();
         if self.inner.queue.admit().is_ok()
-            && let Some(entry) = accounts.meter(id, spent)
+            && let Some(entry) = accounts.meter(id, spent, self.now())
         {
             drop(self.inner.queue.push(vec![entry], OnFailure::Tell));
         }

@@ -1,9 +1,9 @@
 //! An open reservation, and what comes out when it is closed.
 
 use crate::chat::ToolCounts;
-use crate::units::{Count, Money, RequestId, Timestamp};
+use crate::units::{Count, RequestId, Timestamp};
 
-use super::accounts::IfAbandoned;
+use super::rate::abandoned_charge;
 use super::tree::Place;
 use super::{
     About, AccountId, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail,
@@ -34,7 +34,7 @@ pub(super) struct Open {
     pub(super) stage: Stage,
     step: u32,
     /// What was used when it was last looked at, and how often that was.
-    metered: Option<(u32, Amounts)>,
+    metered: Option<(u32, Amounts, Timestamp)>,
 }
 
 /// A reservation that was just resolved.
@@ -62,7 +62,7 @@ pub struct Closed {
 
 impl Open {
     pub(super) fn new(claim: Claim, place: Place, held: Amounts) -> Open {
-        let Claim { account, id, about, step, prices, if_abandoned, now, expires, .. } = claim;
+        let Claim { account, id, about, step, prices, if_abandoned, rate, now, expires, .. } = claim;
         let Step { tools, tools_cost, .. } = step.unwrap_or_default();
         let row = Dispatched {
             id,
@@ -73,7 +73,9 @@ impl Open {
             tools_cost,
             prices,
             if_abandoned,
+            rate,
             metered: None,
+            metered_at: None,
             admitted: now,
             expires,
         };
@@ -100,14 +102,14 @@ impl Open {
     }
 
     /// Nothing, where that was known or nothing can have been used.
-    pub(super) fn meter(&mut self, spent: Amounts) -> Option<Entry> {
-        let last = self.metered.map(|(_, spent)| spent);
+    pub(super) fn meter(&mut self, spent: Amounts, at: Timestamp) -> Option<Entry> {
+        let last = self.metered.map(|(_, spent, _)| spent);
         if self.stage != Stage::Dispatched || last == Some(spent) {
             return None;
         }
-        let step = self.metered.map_or(1, |(step, _)| step + 1);
-        self.metered = Some((step, spent));
-        Some(Entry::Metered(Metered { id: self.row.id, step, spent }))
+        let step = self.metered.map_or(1, |(step, ..)| step + 1);
+        self.metered = Some((step, spent, at));
+        Some(Entry::Metered(Metered { id: self.row.id, step, spent, at: Some(at) }))
     }
 
     pub(super) fn void(self, at: Timestamp) -> Closed {
@@ -119,8 +121,8 @@ impl Open {
         if self.stage != Stage::Dispatched {
             return self.void(at);
         }
-        let metered = self.metered.map(|(_, spent)| spent);
-        let spent = abandoned_charge(&self.row, self.held, metered);
+        let metered = self.metered.map(|(_, spent, noted)| (spent, Some(noted)));
+        let spent = abandoned_charge(&self.row, self.held, metered, at);
         let detail = SettlementDetail::abandoned(&self.row);
         self.close(How::Expired, spent, detail, at)
     }
@@ -163,24 +165,6 @@ impl Open {
             warnings: Vec::new(),
         }
     }
-}
-
-/// What is charged for a dispatched reservation that nobody settled, of which so much was held. Tool calls are not
-/// metered: the caller may have seen all that were set aside.
-pub(super) fn abandoned_charge(row: &Dispatched, held: Amounts, metered: Option<Amounts>) -> Amounts {
-    match (row.if_abandoned, metered) {
-        (IfAbandoned::PostMetered, Some(spent)) => Amounts {
-            money: metered_money(spent.money, row.tools_cost, held.money),
-            tool_calls: held.tool_calls,
-            ..spent
-        },
-        (IfAbandoned::PostMetered, None) | (IfAbandoned::PostWhole, _) => held,
-    }
-}
-
-/// With the price of all tool calls, as far as that was set aside.
-fn metered_money(metered: Money, tools_cost: Money, held: Money) -> Money {
-    metered.max((metered + tools_cost).min(held))
 }
 
 impl SettlementDetail {

@@ -73,6 +73,10 @@ impl Backend for Watched {
         self.fleet.backend(self.place).conditions()
     }
 
+    fn was_read(&self, told: Tokens, most: Tokens) {
+        self.fleet.written(self.place).read(told, most);
+    }
+
     fn writing(&self) -> Writing {
         self.fleet.written(self.place).known()
     }

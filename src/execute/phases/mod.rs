@@ -10,7 +10,7 @@ mod endings;
 
 use serde_json::Value;
 
-use crate::backend::{Edge, Part, Piece, Thought, Usage};
+use crate::backend::{Edge, Part, Piece, Thought, Usage, Writing};
 use crate::catalog::{Class, Ended, LimitedBy, Spent};
 use crate::chat::{Event, Finish, Form, Keep};
 use crate::units::Tokens;
@@ -243,6 +243,11 @@ impl Phases {
         self.account.prompt_told().filter(|_| !self.rescued)
     }
 
+    /// The same, and the most that it was taken to have.
+    pub fn prompt_read(&self) -> (Option<Tokens>, Tokens) {
+        (self.prompt_told(), self.terms.prompt)
+    }
+
     /// True once an empty answer was tried again.
     pub fn was_rescued(&self) -> bool {
         self.rescued
@@ -266,9 +271,9 @@ impl Phases {
         self.account.unseen_at_most(Some(most));
     }
 
-    /// Its target writes so many characters per token, where that is known.
-    pub fn writes(&mut self, characters_per_token: Option<f64>) {
-        self.account.writes(characters_per_token);
+    /// Its target writes like that, as far as it is known.
+    pub fn writes(&mut self, writing: Writing) {
+        self.account.writes(writing);
     }
 
     /// Everything written until now, shown or not.
