@@ -250,14 +250,17 @@ async fn run_part<T: From<Indexed>>(
         }
         Timed::Late(step) => return late(job, step, progress, events).await,
     };
+    // Once an upstream has said what it took, it has written all of it.
+    let mut is_told = false;
     loop {
-        if let Timed::Late(step) = covered(job, progress, None).await {
+        if !is_told && let Timed::Late(step) = covered(job, progress, None).await {
             return late(job, step, progress, events).await;
         }
         let piece = match in_time(job, progress, next(&mut generation)).await {
             Timed::Came(piece) => piece?,
             Timed::Late(step) => return late(job, step, progress, events).await,
         };
+        is_told = matches!(piece, Piece::Usage(_));
         let step = match covered(job, progress, Some(&piece)).await {
             Timed::Came(()) => progress.phases.on(piece),
             Timed::Late(step) => return late(job, step, progress, events).await,
@@ -406,7 +409,8 @@ async fn covered(job: &Job, progress: &mut Progress, piece: Option<&Piece>) -> T
         return Timed::Came(());
     }
     let more = piece.map_or(Tokens(1), |piece| progress.phases.size(piece));
-    if progress.holds(more) {
+    // What says nothing is no more to be paid for.
+    if more == Tokens::ZERO || progress.holds(more) {
         return Timed::Came(());
     }
     let Some(share) = &progress.share else { return Timed::Came(()) };

@@ -86,6 +86,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (14, "beside_turns", include_str!("../../../migrations/postgres/0014_beside_turns.sql")),
     (15, "parts", include_str!("../../../migrations/postgres/0015_parts.sql")),
     (16, "response_bytes", include_str!("../../../migrations/postgres/0016_response_bytes.sql")),
+    (17, "rates", include_str!("../../../migrations/postgres/0017_rates.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

@@ -57,6 +57,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (13, "conversations", include_str!("../../../migrations/sqlite/0013_conversations.sql")),
     (14, "beside_turns", include_str!("../../../migrations/sqlite/0014_beside_turns.sql")),
     (15, "parts", include_str!("../../../migrations/sqlite/0015_parts.sql")),
+    (16, "rates", include_str!("../../../migrations/sqlite/0016_rates.sql")),
 ];
 
 /// What a start reads.
