@@ -118,7 +118,8 @@ impl Draft {
             | Piece::HandOff { .. }
             | Piece::Summary(_)
             | Piece::Signed(_)
-            | Piece::StoppedBy(_) => {}
+            | Piece::StoppedBy(_)
+            | Piece::Logprobs(_) => {}
         }
     }
 

@@ -294,6 +294,7 @@ impl Phases {
             | Piece::Summary(_)
             | Piece::Signed(_)
             | Piece::StoppedBy(_)
+            | Piece::Logprobs(_)
             | Piece::Usage(_)
             | Piece::End(_) => Tokens::ZERO,
         }
