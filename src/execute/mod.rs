@@ -16,6 +16,7 @@ mod quote;
 mod run;
 mod sampled;
 mod sampling;
+mod taking;
 pub mod verify;
 pub mod vote;
 

@@ -10,15 +10,15 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece, Writing};
-use crate::catalog::{SolutionEnded, Spent};
 use crate::chat::{Event, Finish, Request};
 use crate::units::{Count, Tokens};
 
-use super::cover::{Cover, Share};
+use super::cover::Share;
 use super::heard::Heard;
 use super::meter::{Due, Meter};
 use super::passing::Passing;
 use super::phases::{Phases, Step, Terms};
+use super::taking::covered;
 
 /// One choice to be made.
 #[derive(Debug)]
@@ -66,9 +66,9 @@ pub struct Progress {
     /// What of its tool calls passes, where it is a step of an agent's run.
     pub passing: Option<Passing>,
     /// Its part in what is covered, where not all that it may write is set aside at first.
-    share: Option<Share>,
+    pub(super) share: Option<Share>,
     /// When its running part was called for, and how its target writes.
-    began: Option<(Instant, Writing)>,
+    pub(super) began: Option<(Instant, Writing)>,
     /// The tool calls of which something was shown, by their indices.
     called: Vec<u32>,
     due: Due,
@@ -86,42 +86,6 @@ impl Progress {
         let (called, share, began) = (Vec::new(), None, None);
         let (first, first_answer, passing) = (None, None, None);
         Progress { phases, first, first_answer, meter, heard, passing, share, began, called, due }
-    }
-
-    /// The same, of whose answer only so much may be written as is covered; `beside` is what is set aside besides.
-    #[must_use]
-    pub fn covered_by(self, cover: &Cover, beside: Tokens) -> Progress {
-        Progress { share: Some(Share::of(cover, beside)), ..self }
-    }
-
-    /// What the choice has taken so far, the running part included; ask at any moment. Of what is hidden, that is no more than
-    /// can have been written in the time that passed.
-    pub fn spent(&self) -> Spent {
-        self.phases.spent_within(self.unseen_max())
-    }
-
-    /// What its running part can have written unseen.
-    fn unseen_max(&self) -> Option<Tokens> {
-        self.began.map(|(began, writing)| writing.most_in(began.elapsed()))
-    }
-
-    /// A part is called for.
-    fn begins(&mut self, writing: Writing) {
-        self.began = Some((Instant::now(), writing));
-        self.phases.writes(writing);
-    }
-
-    /// The running part is broken off: no more is booked of what it hid than it can have written.
-    fn breaks_off(&mut self) {
-        if let Some(most) = self.unseen_max() {
-            self.phases.unseen_at_most(most);
-        }
-    }
-
-    /// True where so many tokens beyond what is written are covered by what is set aside.
-    fn holds(&mut self, more: Tokens) -> bool {
-        let Progress { share, phases, .. } = self;
-        share.as_mut().is_none_or(|share| share.holds(phases.written() + more))
     }
 
     /// The same, listened to up to so many bytes of what it says.
@@ -374,7 +338,7 @@ fn truncated() -> Halt {
     Halt::Failed(Failure::new(Fault::Backend, "the backend's stream ended in the middle"))
 }
 
-enum Timed<T> {
+pub(super) enum Timed<T> {
     Came(T),
     Late(Step),
 }
@@ -400,27 +364,6 @@ async fn in_time<T>(job: &Job, progress: &mut Progress, work: impl Future<Output
         Some(part) if cut_at.is_some() => Timed::Late(Step::Call(part)),
         _ => Timed::Late(progress.phases.expire()),
     }
-}
-
-/// Waits until this piece, or whatever comes next, is covered by what is set aside. Where that does not come about, the
-/// answer ends with what was shown.
-async fn covered(job: &Job, progress: &mut Progress, piece: Option<&Piece>) -> Timed<()> {
-    if progress.share.is_none() {
-        return Timed::Came(());
-    }
-    let more = piece.map_or(Tokens(1), |piece| progress.phases.size(piece));
-    // What says nothing is no more to be paid for.
-    if more == Tokens::ZERO || progress.holds(more) {
-        return Timed::Came(());
-    }
-    let Some(share) = &progress.share else { return Timed::Came(()) };
-    let ended = match tokio::time::timeout_at(job.deadline, share.covered()).await {
-        Ok(Ok(())) => return Timed::Came(()),
-        Ok(Err(ended)) => ended,
-        Err(_) => SolutionEnded::Deadline,
-    };
-    progress.breaks_off();
-    Timed::Late(progress.phases.run_out(piece, ended))
 }
 
 #[cfg(test)]

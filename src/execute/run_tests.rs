@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::backend::scripted::{Play, Scripted};
-use crate::catalog::{Class, Ended, LimitedBy};
+use crate::catalog::{Class, Ended, LimitedBy, SolutionEnded};
 use crate::chat::{Message, Role};
+use crate::execute::Cover;
 use crate::units::Tokens;
 
 fn request() -> Arc<Request> {

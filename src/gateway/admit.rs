@@ -55,8 +55,8 @@ impl Gateway {
         let place = self.place()?;
         let (id, deadline) = (RequestId::new(), arrived + self.time(&request));
         let departure = match episodes::is_step(&request) {
-            true => self.step(tenant, id, Arc::new(request), deadline).await?,
-            false => self.alone(tenant, id, request, deadline).await?,
+            true => Box::pin(self.step(tenant, id, Arc::new(request), deadline)).await?,
+            false => Box::pin(self.alone(tenant, id, request, deadline)).await?,
         };
         Ok(self.launch(tenant, Arrival { id, ticket, arrived, deadline, place }, departure))
     }

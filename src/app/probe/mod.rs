@@ -287,7 +287,11 @@ impl Probe {
         for question in QUESTIONS {
             let prompt = self.backend.prompt_tokens(&attempt::request(&self.model, question));
             let written = Class::native_most(thinking) + attempt.solution + self.model.hand_off.overhead;
-            let reservation = self.booking.dispatch(&self.model, prompt, written).await.map_err(unbooked)?;
+            let reservation = self
+                .booking
+                .dispatch(&self.model, prompt, written)
+                .await
+                .map_err(|error| unbooked(&error))?;
             let (outcome, spent) = ask(&self.backend, &self.model, &attempt, question).await;
             let cost = self.model.tariff.map_or(Money::ZERO, |tariff| spent.cost(&tariff));
             self.booking.settle(reservation, cost, &spent).await;
@@ -328,7 +332,7 @@ impl Probe {
 }
 
 /// A call that the ledger does not take is not made.
-fn unbooked(error: crate::ledger::LedgerError) -> Failure {
+fn unbooked(error: &crate::ledger::LedgerError) -> Failure {
     Failure::new(Fault::Backend, format!("not sent, since the ledger does not take it: {error}")).unsent()
 }
 
