@@ -71,6 +71,7 @@ fn claim(now: Timestamp) -> Claim {
         step: None,
         prices: None,
         if_abandoned: IfAbandoned::PostWhole,
+        rate: None,
         now,
         expires: now + Duration::from_secs(60),
     }

@@ -146,6 +146,7 @@ mod tests {
         end.detail.parts.add(&"judge".into(), Part { money: Money(30), ..Part::default() });
         watcher.resolved(&Closed {
             id: row.id,
+            account: row.account.clone(),
             about: row.about,
             how: end.how,
             spent: end.spent,

@@ -13,6 +13,7 @@ mod prefill;
 pub mod remote;
 pub mod scripted;
 mod unavailable;
+mod writing;
 
 use std::fmt;
 use std::pin::Pin;
@@ -29,6 +30,7 @@ use crate::units::Tokens;
 pub use conduct::{Conduct, Observation, Observed};
 pub use failure::{Failure, Fault, Lack, Retry};
 pub use unavailable::Unavailable;
+pub use writing::{Writing, characters};
 
 /// The pieces of one generation, the last of them an [`Piece::End`]. Dropping it cancels the generation.
 pub type Generation = Pin<Box<dyn Stream<Item = Result<Piece, Failure>> + Send>>;
@@ -66,6 +68,16 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Why it is not there at all, where that is so until another configuration.
     fn unavailable(&self) -> Option<&str> {
         None
+    }
+
+    /// A prompt that has at most so many tokens had so many, as its upstream said.
+    fn was_read(&self, told: Tokens, most: Tokens) {
+        let _ = (told, most);
+    }
+
+    /// How it writes, as its finished answers told.
+    fn writing(&self) -> Writing {
+        Writing::default()
     }
 
     /// Who can verify what it signs; nothing where it signs nothing.

@@ -107,6 +107,21 @@ impl Tariff {
         self.call + under(&self.rates).max(long.unwrap_or(Money::ZERO))
     }
 
+    /// The most that so many more tokens of an answer can cost, however long its prompt is.
+    pub fn output_most(&self, tokens: Tokens) -> Money {
+        self.output_dearest().cost(tokens)
+    }
+
+    /// How many more tokens of an answer so much surely pays for.
+    pub fn output_for(&self, money: Money) -> Tokens {
+        self.output_dearest().affords(money)
+    }
+
+    fn output_dearest(&self) -> Price {
+        let usual = self.rates.list.output;
+        self.long.as_ref().map_or(usual, |(_, rates)| usual.max(rates.list.output))
+    }
+
     /// True where reading costs nothing, wherever a prompt is kept and however long it is.
     pub fn reads_free(&self) -> bool {
         let free = |rates: &Rates| rates.dearest(Keep::Hour) == Price::FREE;

@@ -106,6 +106,9 @@ pub(super) fn gateway(root: &Section<'_>) -> gateway::Settings {
         time_max: seconds(&gateway, "time_max", 600),
         settle_patience: seconds(&gateway, "settle_patience", 2),
         meter_every: seconds(&gateway, "meter_every", 5),
+        wait_max: gateway
+            .within("wait_max", Duration::ZERO..=Duration::from_secs(600))
+            .unwrap_or(Duration::from_secs(30)),
         events_max: gateway.within("events_max", 1..=65_536).unwrap_or(256),
         choices_max: gateway.within("choices_max", 1..=128).unwrap_or(8),
         flights_max: gateway.within("flights_max", 1..=1_000_000).unwrap_or(1024),

@@ -1,11 +1,11 @@
 //! What one choice has taken, to the token where the backend says it, else reckoned and marked so.
 
-use crate::backend::Usage;
+use crate::backend::{Usage, Writing, characters};
 use crate::catalog::{Billed, Spent};
 use crate::chat::Keep;
 use crate::units::Tokens;
 
-/// Characters per token where nothing better is known: what English text takes.
+/// Characters per token where a target's finished answers did not tell it yet: what English text takes.
 const CHARACTERS_PER_TOKEN: f64 = 3.5;
 /// The same, where a thought must be stopped in time: it is rather stopped early.
 const CHARACTERS_PER_TOKEN_LEAST: f64 = 3.0;
@@ -25,6 +25,10 @@ pub(super) struct Account {
     overhead: Tokens,
     /// The longest that its caller wants any of the prompt kept in the provider's cache.
     keep: Keep,
+    /// How its target writes, as finished answers told.
+    writing: Writing,
+    /// The most that the running part can have written unseen, where it is broken off.
+    unseen_max: Option<Tokens>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -88,7 +92,34 @@ pub(super) enum Close {
 
 impl Account {
     pub(super) fn new(prompt: Tokens, overhead: Tokens, keep: Keep) -> Account {
-        Account { spent: Spent::default(), running: None, prompt, prompt_told: None, overhead, keep }
+        let (spent, running, prompt_told) = (Spent::default(), None, None);
+        let (writing, unseen_max) = (Writing::default(), None);
+        Account { spent, running, prompt, prompt_told, overhead, keep, writing, unseen_max }
+    }
+
+    /// Its target writes like that, as far as it is known.
+    pub(super) fn writes(&mut self, writing: Writing) {
+        self.writing = writing;
+    }
+
+    /// The running part can have written so much unseen, and no more.
+    pub(super) fn unseen_at_most(&mut self, most: Option<Tokens>) {
+        self.unseen_max = most;
+    }
+
+    /// Everything written until now, whoever sees it: what is billed, by the best count there is.
+    pub(super) fn written(&self) -> Tokens {
+        let running = self.running.as_ref().map(|part| part.written(self.per_token()));
+        self.spent.output() + running.unwrap_or_default()
+    }
+
+    /// How many tokens a text is that nobody counted.
+    pub(super) fn size(&self, text: &str) -> Tokens {
+        reckon_by(characters(text), self.per_token())
+    }
+
+    fn per_token(&self) -> f64 {
+        self.writing.characters_per_token.unwrap_or(CHARACTERS_PER_TOKEN)
     }
 
     /// The first part begins. `hidden` is everything it may write, where its thought is hidden.
@@ -172,7 +203,7 @@ impl Account {
 
     /// Written, billed, and not delivered.
     pub(super) fn discarded(&mut self, text: &str, tokens: Tokens) {
-        let tokens = if tokens > Tokens::ZERO { tokens } else { reckon(characters(text)) };
+        let tokens = if tokens > Tokens::ZERO { tokens } else { self.size(text) };
         let Some(part) = &mut self.running else { return };
         let tokens = part.most.map_or(tokens, |most| tokens.min(most));
         part.discarded += tokens;
@@ -286,7 +317,7 @@ impl Account {
     /// Books the running part, if there is one.
     pub(super) fn book(&mut self, close: Close) {
         let Some(part) = self.running.take() else { return };
-        let prompt = self.last_prompt(&part);
+        let prompt = self.last_prompt(&part, close);
         self.spent.estimated |= part.prompt_told().is_none();
         if part.again {
             self.spent.prompt_again += prompt;
@@ -303,11 +334,15 @@ impl Account {
         self.spent.injected += part.injected;
     }
 
-    /// What the part read, by the upstream's word or by our bound.
-    fn last_prompt(&self, part: &Running) -> Tokens {
+    /// What the part read, by the upstream's word or by our bound; of one that was broken off, by what is usual of that.
+    fn last_prompt(&self, part: &Running, close: Close) -> Tokens {
         let resent = || self.prompt + self.spent.thinking + self.overhead;
         let bound = || if part.again { resent() } else { self.prompt };
-        part.prompt_told().unwrap_or_else(bound)
+        let usual = |most: Tokens| match self.writing.prompt_share {
+            Some(share) if close == Close::BrokenOff => Tokens::round((most.as_f64() * share).ceil()),
+            _ => most,
+        };
+        part.prompt_told().unwrap_or_else(|| usual(bound()))
     }
 
     /// A part's thinking and solution tokens: its own count where its tokens were seen, else the upstream's
@@ -317,11 +352,7 @@ impl Account {
         if part.thinking + part.solution > Tokens::ZERO {
             return Split { thinking: part.thinking, solution: part.solution, dropped: Tokens::ZERO };
         }
-        // Of what broke off, the upstream bills what was still on its way too: rather too much is booked.
-        let per_token = match close {
-            Close::Ended => CHARACTERS_PER_TOKEN,
-            Close::BrokenOff => CHARACTERS_PER_TOKEN_LEAST,
-        };
+        let per_token = self.per_token();
         let reckoned = |characters| reckon_by(characters, per_token);
         let (thought, solution) = (reckoned(part.thought_characters), reckoned(part.answer_characters));
         let dropped = reckoned(part.dropped_characters);
@@ -329,6 +360,7 @@ impl Account {
             self.spent.estimated = true;
             let thinking = match part.hidden {
                 Some(limit) if close == Close::BrokenOff && part.thought_characters == 0 => {
+                    let limit = self.unseen_max.map_or(limit, |most| most.min(limit));
                     limit.saturating_sub(solution + dropped)
                 }
                 _ => thought,
@@ -352,6 +384,15 @@ fn share(tokens: Tokens, one: Tokens, other: Tokens) -> Tokens {
 }
 
 impl Running {
+    /// What it has written until now. Where an upstream counts as it goes, its count may lag behind what was seen.
+    fn written(&self, per_token: f64) -> Tokens {
+        let counted = self.thinking + self.solution;
+        let seen = self.thought_characters + self.answer_characters + self.dropped_characters;
+        let shown = if counted > Tokens::ZERO { counted } else { reckon_by(seen, per_token) };
+        let all = shown + self.overhead.saturating_sub(self.injected) + self.discarded;
+        all.max(self.usage.map_or(Tokens::ZERO, |usage| usage.completion))
+    }
+
     /// What the upstream says of its prompt.
     fn prompt_told(&self) -> Option<Tokens> {
         self.usage.map(|usage| usage.prompt).filter(|told| *told > Tokens::ZERO)
@@ -380,18 +421,6 @@ impl Running {
         let output = self.most.map_or(output, |most| output.min(most.max(self.hidden.unwrap_or_default())));
         Billed { input, cache_read, cache_write, cache_hour, output }
     }
-}
-
-/// What a character beyond English counts in characters of English: about a token of its own.
-const FOREIGN: u64 = 4;
-
-/// Characters, as the counts of characters per token mean them.
-fn characters(text: &str) -> u64 {
-    text.chars().map(|character| if character.is_ascii() { 1 } else { FOREIGN }).sum()
-}
-
-fn reckon(characters: u64) -> Tokens {
-    reckon_by(characters, CHARACTERS_PER_TOKEN)
 }
 
 fn reckon_by(characters: u64, per_token: f64) -> Tokens {

@@ -8,16 +8,22 @@ use tokio::time::Instant;
 
 use crate::catalog::Spent;
 
-/// How often the account is drawn up: seldom, because it is no longer needed once the choice ends.
-const EVERY: Duration = Duration::from_secs(1);
+/// How often the account is drawn up: seldom, because it is no longer needed once the choice ends. A short answer is looked
+/// at more often, so that what was written since is a small part of it.
+const EVERY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// The part of the time that passed after which it is looked at again.
+const PART: u32 = 10;
 
-/// A reading that the choice renews while it runs, about once a second. Clones share it.
+/// A reading that the choice renews while it runs. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Meter(Arc<Mutex<Spent>>, Arc<AtomicBool>);
 
 /// When the next reading is due.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Due(Instant);
+pub(super) struct Due {
+    began: Instant,
+    next: Instant,
+}
 
 impl Meter {
     /// The last reading.
@@ -41,15 +47,21 @@ impl Meter {
 
 impl Due {
     pub(super) fn first() -> Due {
-        Due(Instant::now() + EVERY)
+        let began = Instant::now();
+        Due { began, next: began + EVERY.0 }
+    }
+
+    /// When it is.
+    pub(super) fn at(&self) -> Instant {
+        self.next
     }
 
     /// True once in every period.
     pub(super) fn is_now(&mut self) -> bool {
         let now = Instant::now();
-        let due = now >= self.0;
+        let due = now >= self.next;
         if due {
-            self.0 = now + EVERY;
+            self.next = now + ((now - self.began) / PART).clamp(EVERY.0, EVERY.1);
         }
         due
     }

@@ -6,6 +6,7 @@
 mod account;
 mod answer;
 mod brake;
+mod cover;
 mod heard;
 mod leak;
 mod logprobs;
@@ -16,9 +17,11 @@ mod quote;
 mod run;
 mod sampled;
 mod sampling;
+mod taking;
 pub mod verify;
 pub mod vote;
 
+pub use cover::Cover;
 pub use heard::{Heard, HeardCall};
 pub use meter::Meter;
 pub use passing::Passing;

@@ -1,6 +1,7 @@
 //! Moves pieces from a backend through the phase machine to the caller.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,14 +9,16 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece};
+use crate::backend::{Backend, Call, Failure, Fault, Generation, Part, Piece, Writing};
 use crate::chat::{Event, Finish, Request};
-use crate::units::Count;
+use crate::units::{Count, Tokens};
 
+use super::cover::Share;
 use super::heard::Heard;
 use super::meter::{Due, Meter};
 use super::passing::Passing;
 use super::phases::{Phases, Step, Terms};
+use super::taking::covered;
 
 /// One choice to be made.
 #[derive(Debug)]
@@ -62,6 +65,10 @@ pub struct Progress {
     pub heard: Heard,
     /// What of its tool calls passes, where it is a step of an agent's run.
     pub passing: Option<Passing>,
+    /// Its part in what is covered, where not all that it may write is set aside at first.
+    pub(super) share: Option<Share>,
+    /// When its running part was called for, and how its target writes.
+    pub(super) began: Option<(Instant, Writing)>,
     /// The tool calls of which something was shown, by their indices.
     called: Vec<u32>,
     due: Due,
@@ -76,8 +83,9 @@ impl Progress {
     fn of(phases: Phases) -> Progress {
         let (meter, due) = (Meter::default(), Due::first());
         let heard = Heard::default();
-        let called = Vec::new();
-        Progress { phases, first: None, first_answer: None, meter, heard, passing: None, called, due }
+        let (called, share, began) = (Vec::new(), None, None);
+        let (first, first_answer, passing) = (None, None, None);
+        Progress { phases, first, first_answer, meter, heard, passing, share, began, called, due }
     }
 
     /// The same, listened to up to so many bytes of what it says.
@@ -94,7 +102,7 @@ impl Progress {
 
     /// Its meter shows all of it from now on.
     pub fn measured(&self) {
-        self.meter.show(self.phases.spent());
+        self.meter.show(self.spent());
     }
 
     /// A second try at a choice of which its reader has no answer, on terms of its own. Of its tool calls none passes.
@@ -165,7 +173,11 @@ pub async fn run<T: From<Indexed>>(
     loop {
         match run_part(job, part, progress, events).await? {
             Next::Part(next) => part = next,
-            Next::Over(finish) => return close(job, finish, progress, events).await,
+            Next::Over(finish) => {
+                let (told, most) = progress.phases.prompt_read();
+                told.into_iter().for_each(|told| job.backend.was_read(told, most));
+                return close(job, finish, progress, events).await;
+            }
             Next::Piece | Next::Drain => return Err(truncated()),
         }
     }
@@ -196,6 +208,7 @@ async fn run_part<T: From<Indexed>>(
     let class = progress.phases.class();
     let hidden = progress.phases.is_hidden();
     let tells_limit = progress.phases.tells_limit();
+    progress.begins(job.backend.writing());
     let (request, seed, effort) = (job.request.clone(), job.seed, progress.phases.word());
     let effort_least = progress.phases.effort_least().map(str::to_owned);
     let call = Call { request, class, part, seed, hidden, tells_limit, effort, effort_least };
@@ -211,9 +224,19 @@ async fn run_part<T: From<Indexed>>(
         }
         Timed::Late(step) => return late(job, step, progress, events).await,
     };
+    // Once an upstream has said what it took, it has written all of it.
+    let mut is_told = false;
     loop {
-        let step = match in_time(job, progress, next(&mut generation)).await {
-            Timed::Came(piece) => progress.phases.on(piece?),
+        if !is_told && let Timed::Late(step) = covered(job, progress, None).await {
+            return late(job, step, progress, events).await;
+        }
+        let piece = match in_time(job, progress, next(&mut generation)).await {
+            Timed::Came(piece) => piece?,
+            Timed::Late(step) => return late(job, step, progress, events).await,
+        };
+        is_told = matches!(piece, Piece::Usage(_));
+        let step = match covered(job, progress, Some(&piece)).await {
+            Timed::Came(()) => progress.phases.on(piece),
             Timed::Late(step) => return late(job, step, progress, events).await,
         };
         progress.measure();
@@ -304,13 +327,14 @@ async fn drain(job: &Job, mut generation: Generation, progress: &mut Progress) -
     let until = job.deadline.min(Instant::now() + DRAIN);
     let rest = async {
         while let Some(Ok(piece)) = generation.next().await {
-            if progress.phases.drain(piece) {
+            if progress.phases.drain(piece) || !progress.holds(Tokens(1)) {
                 break;
             }
             progress.measure();
         }
     };
     let _ = tokio::time::timeout_at(until, rest).await;
+    progress.breaks_off();
     progress.phases.leave()
 }
 
@@ -325,22 +349,31 @@ fn truncated() -> Halt {
     Halt::Failed(Failure::new(Fault::Backend, "the backend's stream ended in the middle"))
 }
 
-enum Timed<T> {
+pub(super) enum Timed<T> {
     Came(T),
     Late(Step),
 }
 
 /// Waits for `work`, but not past the moment at which the thought must be cut or the answer must end.
 async fn in_time<T>(job: &Job, progress: &mut Progress, work: impl Future<Output = T>) -> Timed<T> {
-    let phases = &mut progress.phases;
-    let cut_at = job.cut_before.filter(|_| phases.is_thinking()).map(|before| job.deadline - before);
+    let is_thinking = progress.phases.is_thinking();
+    let cut_at = job.cut_before.filter(|_| is_thinking).map(|before| job.deadline - before);
     let until = cut_at.unwrap_or(job.deadline);
-    if let Ok(result) = tokio::time::timeout_at(until, work).await {
-        return Timed::Came(result);
+    let mut work = pin!(work);
+    loop {
+        let look = progress.due.at().min(until);
+        if let Ok(result) = tokio::time::timeout_at(look, &mut work).await {
+            return Timed::Came(result);
+        }
+        if Instant::now() >= until {
+            break;
+        }
+        progress.measure();
     }
-    match phases.cut() {
+    progress.breaks_off();
+    match progress.phases.cut() {
         Some(part) if cut_at.is_some() => Timed::Late(Step::Call(part)),
-        _ => Timed::Late(phases.expire()),
+        _ => Timed::Late(progress.phases.expire()),
     }
 }
 

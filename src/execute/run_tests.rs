@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::backend::scripted::{Play, Scripted};
-use crate::catalog::{Class, Ended, LimitedBy};
+use crate::catalog::{Class, Ended, LimitedBy, SolutionEnded};
 use crate::chat::{Message, Role};
+use crate::execute::Cover;
 use crate::units::Tokens;
 
 fn request() -> Arc<Request> {
@@ -110,4 +111,73 @@ async fn an_upstream_is_heard_out_after_a_stop_text_but_not_for_ever() {
     assert!((10..12).contains(&took.as_secs()), "{took:?}");
     let most = Tokens(2000 + 100 + 5);
     assert_eq!((finish, progress.phases.spent().output()), (Finish::Stop, most), "the rest is not known");
+}
+
+/// Runs a model that answers with a word every 10 ms, of which so many tokens are covered; says what was shown by then.
+async fn run_covered(cover: &Cover, words: usize) -> (Finish, Progress, String) {
+    let play = Play::new().answers(&"word ".repeat(words)).pauses(Duration::from_millis(10));
+    let backend = Arc::new(Scripted::always(play));
+    let deadline = Instant::now() + Duration::from_secs(600);
+    let job = Job { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
+    let terms = Terms { thinking: Tokens::ZERO, overhead: Tokens::ZERO, ..terms(Class::Native) };
+    let mut progress = Progress::new(terms).covered_by(cover, Tokens::ZERO);
+    let (events, mut seen) = mpsc::channel::<Indexed>(4096);
+    let finish = run(&job, &mut progress, &events).await.unwrap();
+    seen.close();
+    let mut said = String::new();
+    while let Ok((_, event)) = seen.try_recv() {
+        if let Event::Answer(text) = event {
+            said += &text;
+        }
+    }
+    (finish, progress, said)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_waits_for_what_is_not_covered_yet_and_goes_on() {
+    let cover = Cover::new(Tokens(20));
+    let began = Instant::now();
+    let more = async {
+        cover.half_used().await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        cover.extend(Tokens(20));
+    };
+    let ((finish, progress, said), ()) = tokio::join!(run_covered(&cover, 30), more);
+    let spent = progress.spent();
+    assert_eq!(
+        (finish, spent.solution, spent.solution_ended),
+        (Finish::Stop, Tokens(30), SolutionEnded::Stop)
+    );
+    assert_eq!(said.split_whitespace().count(), 30);
+    assert!(began.elapsed() > Duration::from_secs(3), "it stood still meanwhile");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_ends_at_what_is_covered_where_there_is_no_more() {
+    for ended in [SolutionEnded::Money, SolutionEnded::Ledger] {
+        let cover = Cover::new(Tokens(20));
+        cover.end(ended);
+        let (finish, progress, said) = run_covered(&cover, 30).await;
+        let spent = progress.spent();
+        assert_eq!((finish, spent.solution_ended, spent.output()), (Finish::Length, ended, Tokens(20)));
+        assert_eq!(said.split_whitespace().count(), 20);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_hidden_thought_no_more_is_booked_than_can_have_been_written() {
+    let play = Play::new().thinks(50).hides_thoughts().answers("3").pauses(Duration::from_secs(60));
+    let backend = Arc::new(Scripted::always(play));
+    let deadline = Instant::now() + Duration::from_secs(600);
+    let job = Job { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
+    let mut progress = Progress::new(Terms { rescue: true, ..terms(Class::Effort) });
+    let (events, _seen) = mpsc::channel::<Indexed>(16);
+    let left = tokio::time::timeout(Duration::from_millis(500), run(&job, &mut progress, &events)).await;
+    assert!(left.is_err());
+    let spent = progress.spent();
+    assert_eq!(
+        (spent.thinking, spent.estimated),
+        (Tokens(500), true),
+        "half a second, where nothing is known"
+    );
 }

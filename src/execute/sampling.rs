@@ -134,7 +134,7 @@ pub async fn whole(job: &Job, progress: &mut Progress) -> (Result<Finish, Halt>,
 async fn one(panel: &Panel<'_>, job: &Job, progress: &mut Progress, index: u32) -> Came {
     let began = Instant::now();
     let (ended, events) = whole(job, progress).await;
-    let spent = progress.phases.spent();
+    let spent = progress.spent();
     let seconds = began.elapsed().as_secs_f64();
     let mut came = Came { index, ended, events, score: None, spent, seconds };
     if let (Some((verifier, question)), Ok(Finish::Stop)) = (panel.verifier, &came.ended) {

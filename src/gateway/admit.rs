@@ -56,17 +56,23 @@ impl Gateway {
         let place = self.place()?;
         let (id, deadline) = (RequestId::new(), arrived + self.time(&request));
         let departure = match episodes::is_step(&request) {
-            true => self.step(tenant, id, Arc::new(request), deadline).await?,
-            false => self.alone(tenant, id, request).await?,
+            true => Box::pin(self.step(tenant, id, Arc::new(request), deadline)).await?,
+            false => Box::pin(self.alone(tenant, id, request, deadline)).await?,
         };
         let arrival = Arrival { id, ticket, observer, arrived, deadline, place };
         Ok(self.launch(tenant, arrival, departure))
     }
 
     /// The departure of a request that is no step of a run.
-    async fn alone(&self, tenant: &Tenant, id: RequestId, request: Request) -> Result<Departure, Refusal> {
+    async fn alone(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<Departure, Refusal> {
         let considered = self.consider(tenant, request)?;
-        let (plan, reservation) = self.reserve(tenant, id, &considered).await?;
+        let (plan, reservation) = self.reserve(tenant, id, &considered, deadline).await?;
         Ok(Departure { considered, plan, reservation, stepping: None })
     }
 }

@@ -104,7 +104,7 @@ impl Flying {
         if !self.may_go_on(failure, progress) {
             return None;
         }
-        let spent: Vec<Spent> = progress.iter().map(|choice| choice.phases.spent()).collect();
+        let spent: Vec<Spent> = progress.iter().map(Progress::spent).collect();
         let incapable = is_incapable(failure);
         let elsewhere =
             async { if incapable { None } else { self.elsewhere(attempts, failure, &spent, books).await } };

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::catalog::{Offer, Spent, WorstCase};
 use crate::idempotency::Ticket;
-use crate::ledger::{Part, Parts, Reservation, SettlementDetail};
+use crate::ledger::{Amounts, LedgerError, Part, Parts, Refused, Reservation, SettlementDetail, Shortfall};
 use crate::units::{Money, Tokens};
 
 use super::flying::depart;
@@ -25,6 +25,30 @@ pub(super) struct Books {
     departed: bool,
 }
 
+/// Why no more was set aside.
+#[derive(Debug)]
+pub(super) enum Uncovered {
+    /// The request's own limit leaves so much.
+    Own { left: Money },
+    /// Another limit leaves too little.
+    Short(Shortfall),
+    /// The ledger does not say whether there is more.
+    Silent,
+}
+
+impl From<LedgerError> for Uncovered {
+    fn from(error: LedgerError) -> Uncovered {
+        match error {
+            LedgerError::Refused(Refused::Shortfall(shortfall)) => Uncovered::Short(shortfall),
+            // An account that is gone, or a sum that no entry holds, has nothing more.
+            LedgerError::Refused(Refused::NoAccount(_) | Refused::TooLarge) => {
+                Uncovered::Own { left: Money::ZERO }
+            }
+            _ => Uncovered::Silent,
+        }
+    }
+}
+
 /// What one run took, and of which model.
 #[derive(Clone, Copy)]
 pub(super) struct Bill<'s> {
@@ -39,6 +63,8 @@ pub(super) struct Lost {
     attempts: u32,
     /// How many of them were let go, or failed, while another was under way beside them.
     outrun: u32,
+    /// True where some of it was reckoned.
+    is_estimated: bool,
     /// Of each model.
     parts: Parts,
 }
@@ -72,8 +98,13 @@ impl Bill<'_> {
 impl Lost {
     /// This and what another run took.
     fn and(mut self, bill: Bill<'_>) -> Lost {
-        self.parts.add(bill.model, bill.lost());
+        self.take(bill);
         self
+    }
+
+    fn take(&mut self, bill: Bill<'_>) {
+        self.parts.add(bill.model, bill.lost());
+        self.is_estimated |= bill.spent.iter().any(|spent| spent.estimated);
     }
 
     /// The same, where that run was an attempt that was given up.
@@ -121,13 +152,24 @@ impl Books {
     /// has changed. One that costs no more than the last, after one that cost nothing, needs no more.
     pub(super) async fn turn_to(&mut self, next: &Offer, bill: Bill<'_>) -> bool {
         let lost = self.lost.clone().and_given_up(bill);
-        self.cover(next.worst, lost, Some(&next.model)).await
+        self.cover(next.worst, lost, Some(&next.model)).await.is_ok()
+    }
+
+    /// Sets so much more aside than the worst case of the offer that runs, for an answer that grows.
+    pub(super) async fn grow(&mut self, offer: &Offer, extra: Money) -> Result<(), Uncovered> {
+        let worst = WorstCase { money: offer.worst.money + extra, ..offer.worst };
+        self.cover(worst, self.lost.clone(), None).await
+    }
+
+    /// All that is set aside.
+    pub(super) fn held(&self) -> Amounts {
+        self.held.into()
     }
 
     /// Sets aside the worst case of an offer twice beside what was lost, for two attempts at once; false where that does not
     /// fit, and then nothing has changed.
     pub(super) async fn cover_two(&mut self, offer: &Offer) -> bool {
-        self.cover(offer.worst + offer.worst, self.lost.clone(), None).await
+        self.cover(offer.worst + offer.worst, self.lost.clone(), None).await.is_ok()
     }
 
     /// Books what one of two attempts took that was let go for the other.
@@ -138,7 +180,7 @@ impl Books {
 
     /// The same for the next step of a cascade: what came before is not delivered, and did not fail.
     pub(super) async fn go_on_to(&mut self, next: &Offer, bill: Bill<'_>) -> bool {
-        self.cover(next.worst, self.lost.clone().and(bill), Some(&next.model)).await
+        self.cover(next.worst, self.lost.clone().and(bill), Some(&next.model)).await.is_ok()
     }
 
     /// Lets what follows be paid from all that the caller's own limit for the request leaves: it is the answer, for which
@@ -155,12 +197,12 @@ impl Books {
     /// Sets aside what a call beside the offer needs, which has or will have taken so much itself.
     pub(super) async fn aside(&mut self, worst: WorstCase, own: WorstCase) -> bool {
         let whole = WorstCase { money: own.money + worst.money, thinking: own.thinking + worst.thinking };
-        self.cover(whole, self.lost.clone(), None).await
+        self.cover(whole, self.lost.clone(), None).await.is_ok()
     }
 
     /// Books what a call beside the offer took.
     pub(super) fn took(&mut self, bill: Bill<'_>) {
-        self.lost.parts.add(bill.model, bill.lost());
+        self.lost.take(bill);
     }
 
     /// What was lost until now.
@@ -178,19 +220,24 @@ impl Books {
     }
 
     /// Sets aside so much beside what is lost then, for another model, if one is named.
-    async fn cover(&mut self, worst: WorstCase, lost: Lost, model: Option<&Arc<str>>) -> bool {
+    async fn cover(
+        &mut self,
+        worst: WorstCase,
+        lost: Lost,
+        model: Option<&Arc<str>>,
+    ) -> Result<(), Uncovered> {
         let Part { money, thinking, .. } = lost.sum();
         let whole = WorstCase { money: worst.money + money, thinking: worst.thinking + thinking };
-        if self.cost_max.is_some_and(|most| whole.money > most) {
-            return false;
+        if let Some(most) = self.cost_max.filter(|most| whole.money > *most) {
+            return Err(Uncovered::Own { left: most.saturating_sub(self.held.money) });
         }
         let more = WorstCase {
             money: whole.money.saturating_sub(self.held.money),
             thinking: whole.thinking.saturating_sub(self.held.thinking),
         };
         let moves = model.is_some_and(|model| self.model != *model) || more != WorstCase::default();
-        if moves && self.reservation.extend(more, model).await.is_err() {
-            return false;
+        if moves {
+            self.reservation.extend(more, model).await?;
         }
         if let Some(model) = model {
             self.model = model.clone();
@@ -198,13 +245,18 @@ impl Books {
         self.held =
             WorstCase { money: self.held.money + more.money, thinking: self.held.thinking + more.thinking };
         self.lost = lost;
-        true
+        Ok(())
     }
 
     /// Notes what the running offer has taken so far and what was lost before.
     pub(super) fn meter(&self, cost: Money, spent: &[Spent]) {
         let Part { money, thinking, .. } = self.lost.sum();
         self.reservation.meter(cost + money, thought(spent) + thinking);
+    }
+
+    /// True where what was lost is reckoned rather than reported.
+    pub(super) fn is_estimated(&self) -> bool {
+        self.lost.is_estimated
     }
 
     /// How many attempts were given up.

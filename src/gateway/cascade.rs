@@ -12,6 +12,7 @@ use super::attempts::Attempts;
 use super::books::Books;
 use super::choosing::Chosen;
 use super::flying::{Flying, taken};
+use super::growth::Growth;
 use super::landing::Landing;
 use super::voting::account;
 use super::{Report, Tally};
@@ -97,9 +98,9 @@ impl Flying {
         if !books.go_on_to(second, self.bill(first, &spent)).await {
             return None;
         }
-        let mut made = self.prepare(second);
+        let (mut made, mut growth) = self.prepare(second);
         let (landing, said) = match self.board(&mut Attempts::only(second), reports).await {
-            Ok(seat) => self.run_unseen(&seat, second, &mut made, books, reports).await,
+            Ok(seat) => self.run_unseen(&seat, second, (&mut made, &mut growth), books, reports).await,
             Err(landing) => {
                 made.clear();
                 (landing, Vec::new())
@@ -134,8 +135,8 @@ impl Flying {
         &self,
         seat: &Seat,
         offer: &Offer,
-        made: &mut Vec<Progress>,
-        books: &Books,
+        made: (&mut Vec<Progress>, &mut Option<Growth>),
+        books: &mut Books,
         reports: &mpsc::Sender<Report>,
     ) -> (Landing, Vec<Report>) {
         let (own, mut kept) = mpsc::channel(self.parts.settings.events_max);

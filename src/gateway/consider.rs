@@ -73,7 +73,7 @@ impl Gateway {
         let mut prompts = BTreeMap::<Arc<str>, Tokens>::new();
         let paced = Pacing::paced(self.account_statement(&tenant.account));
         let mut market = Market {
-            shadow_price: self.pacing.price(&tenant.account, &paced),
+            shadow_price: self.pacing.price(&tenant.account, &paced, self.now()),
             worth_factor: self.pacing.factor(&rules.route),
             ..Market::default()
         };

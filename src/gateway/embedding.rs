@@ -152,6 +152,7 @@ impl Gateway {
             step: None,
             prices: self.prices(&model.name),
             if_abandoned: self.if_abandoned(&model.name),
+            rate: None,
             now,
             expires: now + self.parts.settings.time_max + EXPIRY_MARGIN,
         })

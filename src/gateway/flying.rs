@@ -1,6 +1,5 @@
 //! A flight from the inside: runs the offers, and settles whatever happens.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +11,14 @@ use crate::catalog::{Demand, Market, Model, Offer, Plan, Route, Spent};
 use crate::chat::Request;
 use crate::execute::{Halt, Job, Meter, Progress, Terms, run};
 use crate::idempotency::Ticket;
-use crate::ledger::{Line, Reservation};
+use crate::ledger::{About, Line, Reservation};
 use crate::units::{AccountId, Money, Priority, RequestId, Tokens};
 
 use super::attempts::Attempts;
 use super::books::{Bill, Books};
 use super::demotions::Demotions;
 use super::episodes::Stepping;
+use super::growth::Growth;
 use super::handle::{EXPIRY_MARGIN, Parts};
 use super::landing::Landing;
 use super::learning::{self, Grounds};
@@ -29,7 +29,7 @@ use super::rollout::Observed;
 use super::together::all;
 use super::verifiers::Verifiers;
 use super::withdrawals::Withdrawals;
-use super::{Refusal, Report, RequestObserver};
+use super::{Refusal, Report, RequestObserver, about};
 
 /// An admitted request with all that was decided about it.
 pub(super) struct Flying {
@@ -79,7 +79,7 @@ impl Flying {
         let mut attempts = Attempts::at(&self);
         let mut boarded = self.board(&mut attempts, &reports).await;
         loop {
-            let mut progress = self.prepare(attempts.offer);
+            let (mut progress, mut growth) = self.prepare(attempts.offer);
             let landing = match boarded {
                 Ok(seat) => {
                     let (ticket, deadline) = (self.ticket.as_ref(), self.deadline);
@@ -88,8 +88,9 @@ impl Flying {
                         tracing::debug!(request = %self.id, error = &refusal as &dyn std::error::Error, "not dispatched");
                         return self.stay(books, Some(refusal), &reports).await;
                     }
-                    let (landing, seat) =
-                        self.attempt(seat, &mut attempts, &mut progress, &mut books, &reports).await;
+                    let (landing, seat) = self
+                        .attempt(seat, &mut attempts, (&mut progress, &mut growth), &mut books, &reports)
+                        .await;
                     if let Landing::Failed(failure) = &landing {
                         self.count(attempts.offer, &seat, failure);
                         self.doubt(attempts.offer, failure);
@@ -126,12 +127,12 @@ impl Flying {
         &self,
         seat: &Seat,
         offer: &Offer,
-        progress: &mut Vec<Progress>,
-        books: &Books,
+        (progress, growth): (&mut Vec<Progress>, &mut Option<Growth>),
+        books: &mut Books,
         reports: &mpsc::Sender<Report>,
     ) -> Landing {
         if self.votes(offer) {
-            return self.vote(seat, offer, progress, books, reports).await;
+            return self.vote(seat, offer, (progress, growth), books, reports).await;
         }
         let jobs = self.jobs(seat, offer, &self.request);
         let meters = meters(progress);
@@ -139,7 +140,7 @@ impl Flying {
             biased;
             () = reports.closed() => Landing::HungUp,
             landing = choices(&jobs, progress, reports) => landing,
-            never = self.meter(offer, &meters, books) => match never {},
+            never = self.beside(offer, &meters, growth.as_mut(), books) => match never {},
         }
     }
 
@@ -164,15 +165,6 @@ impl Flying {
         self.observer.iter().for_each(|observer| observer.dispatched(&offer.model, seat.target()));
     }
 
-    /// Notes in the ledger, now and then, what a long run has taken so far.
-    pub(super) async fn meter(&self, offer: &Offer, meters: &[Meter], books: &Books) -> Infallible {
-        loop {
-            tokio::time::sleep(self.parts.settings.meter_every).await;
-            let spent: Vec<Spent> = meters.iter().map(Meter::read).collect();
-            books.meter(self.cost(offer, &spent), &spent);
-        }
-    }
-
     /// How long before a stated deadline the thought must be over: what a usual answer takes at the measured speed,
     /// or a quarter of the time where nothing was measured yet.
     fn cut_before(&self, offer: &Offer) -> Option<Duration> {
@@ -194,17 +186,29 @@ impl Flying {
         demand.map_or(offer.solution, |demand| demand.solution_usual().min(offer.solution))
     }
 
-    /// A place for every sample of every choice.
-    pub(super) fn prepare(&self, offer: &Offer) -> Vec<Progress> {
+    /// A place for every sample of every choice, and how their answers grow beyond what is set aside at first, where they may.
+    pub(super) fn prepare(&self, offer: &Offer) -> (Vec<Progress>, Option<Growth>) {
         let terms = terms(offer, self.model(offer), self.prompt(offer), &self.request);
+        let growth = Growth::of(offer, self.request.choices);
         let choice = |_| {
             let progress = learning::listened(&self.request, Progress::new(terms.clone()));
+            let progress = match &growth {
+                Some(growth) => progress.covered_by(growth.cover(), offer.thinking + offer.overhead),
+                None => progress,
+            };
             match &self.stepping {
                 Some(stepping) => progress.passing(stepping.passing()),
                 None => progress,
             }
         };
-        (0..self.request.choices * offer.samples.max(1)).map(choice).collect()
+        let choices = (0..self.request.choices * offer.samples.max(1)).map(choice).collect();
+        (choices, growth)
+    }
+
+    /// What it is about, as limits care, while that offer serves it.
+    pub(super) fn about(&self, offer: &Offer) -> About {
+        let episode = self.stepping.as_ref().map(|stepping| stepping.run.id.clone());
+        About { model: Some(offer.model.clone()), episode, ..about::of(&self.request.extra) }
     }
 
     pub(super) fn model(&self, offer: &Offer) -> Option<&Model> {
@@ -309,5 +313,5 @@ pub(super) async fn depart(
 
 /// What each choice took.
 pub(super) fn taken(progress: &[Progress]) -> Vec<Spent> {
-    progress.iter().map(|choice| choice.phases.spent()).collect()
+    progress.iter().map(Progress::spent).collect()
 }

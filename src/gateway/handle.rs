@@ -20,6 +20,7 @@ use super::episodes::Agents;
 use super::learning::Learning;
 use super::pacing::Pacing;
 use super::verifiers::Verifiers;
+use super::wait::Queues;
 use super::withdrawals::Withdrawals;
 use super::{Refusal, Settings, begin, scope};
 
@@ -34,6 +35,8 @@ pub struct Gateway {
     pub(super) withdrawals: Arc<Withdrawals>,
     pub(super) verifiers: Arc<Verifiers>,
     pub(super) pacing: Arc<Pacing>,
+    /// Who waits for money.
+    pub(super) queues: Arc<Queues>,
     places: Arc<Semaphore>,
 }
 
@@ -91,6 +94,7 @@ impl Gateway {
             withdrawals: Arc::default(),
             verifiers,
             pacing: Arc::default(),
+            queues: Arc::default(),
             places,
         }
     }
@@ -101,8 +105,8 @@ impl Gateway {
     pub fn renewed(&self, parts: Parts) -> Gateway {
         let demotions = Arc::new(self.demotions.of_unchanged(&self.parts.catalog, &parts.catalog));
         let withdrawals = Arc::new(self.withdrawals.of_unchanged(&self.parts.catalog, &parts.catalog));
-        let (pacing, places) = (self.pacing.clone(), self.places.clone());
-        Gateway { demotions, withdrawals, pacing, places, ..Gateway::new(parts) }
+        let (pacing, queues, places) = (self.pacing.clone(), self.queues.clone(), self.places.clone());
+        Gateway { demotions, withdrawals, pacing, queues, places, ..Gateway::new(parts) }
     }
 
     /// All models and routes.

@@ -18,6 +18,7 @@ use super::Report;
 use super::attempts::Attempts;
 use super::books::Books;
 use super::flying::{Flying, taken};
+use super::growth::Growth;
 use super::landing::Landing;
 use super::runner::{News, Runner};
 
@@ -58,15 +59,15 @@ impl Flying {
         &self,
         seat: Seat,
         attempts: &mut Attempts<'_>,
-        progress: &mut Vec<Progress>,
+        (progress, growth): (&mut Vec<Progress>, &mut Option<Growth>),
         books: &mut Books,
         reports: &mpsc::Sender<Report>,
     ) -> (Landing, Seat) {
         let offer = attempts.offer;
         let after = self.fleet(offer).ok().and_then(|fleet| fleet.hedge_after());
         match after.filter(|_| !self.votes(offer)) {
-            Some(after) => self.hedged(seat, after, attempts, progress, books, reports).await,
-            None => (self.run(&seat, offer, progress, books, reports).await, seat),
+            Some(after) => self.hedged(seat, after, attempts, (progress, growth), books, reports).await,
+            None => (self.run(&seat, offer, (progress, growth), books, reports).await, seat),
         }
     }
 
@@ -76,23 +77,25 @@ impl Flying {
         seat: Seat,
         after: Duration,
         attempts: &mut Attempts<'_>,
-        progress: &mut Vec<Progress>,
+        (progress, growth): (&mut Vec<Progress>, &mut Option<Growth>),
         books: &mut Books,
         reports: &mpsc::Sender<Report>,
     ) -> (Landing, Seat) {
         let offer = attempts.offer;
         let mut first = Runner::new(self, &seat, offer, progress);
-        let due = match timeout(after, self.news(&mut first, offer, books, reports)).await {
+        let due = match timeout(after, self.news(&mut first, offer, (growth, books), reports)).await {
             Ok(news) => Second::Late(news),
             Err(_) => self.second(&mut first, attempts, books, reports).await,
         };
         let other = match due {
             Second::On(other) => other,
-            Second::Refused => return (self.show(first, None, offer, books, reports).await, seat),
-            Second::Late(news) => return (self.show(first, Some(news), offer, books, reports).await, seat),
+            Second::Refused => return (self.show(first, None, offer, (growth, books), reports).await, seat),
+            Second::Late(news) => {
+                return (self.show(first, Some(news), offer, (growth, books), reports).await, seat);
+            }
         };
         attempts.sets_out(&other);
-        let mut made = self.prepare(offer);
+        let (mut made, mut second_growth) = self.prepare(offer);
         let mut second = Runner::new(self, &other, offer, &mut made);
         let both = ((&mut first, &seat), (&mut second, &other));
         match self.ahead(both, offer, books, reports).await {
@@ -102,12 +105,12 @@ impl Flying {
                 attempts.stays_on(&seat);
                 self.goes_to(&seat, attempts.offer);
                 self.count_hedge(offer, LOST);
-                (self.show(first, news, offer, books, reports).await, seat)
+                (self.show(first, news, offer, (growth, books), reports).await, seat)
             }
             Ahead::Second(news) => {
                 drop((first, seat));
                 self.let_go(offer, progress, books);
-                let landing = self.show(second, news, offer, books, reports).await;
+                let landing = self.show(second, news, offer, (&mut second_growth, books), reports).await;
                 let lost = matches!(landing, Landing::Failed(_));
                 self.count_hedge(offer, if lost { LOST } else { WON });
                 *progress = made;
@@ -121,7 +124,7 @@ impl Flying {
         &self,
         runner: &mut Runner<'_>,
         offer: &Offer,
-        books: &Books,
+        (growth, books): (&mut Option<Growth>, &mut Books),
         reports: &mpsc::Sender<Report>,
     ) -> News {
         let meters = runner.meters.clone();
@@ -129,7 +132,7 @@ impl Flying {
             biased;
             () = reports.closed() => News::Ended(Landing::HungUp),
             news = runner.next() => news,
-            never = self.meter(offer, &meters, books) => match never {},
+            never = self.beside(offer, &meters, growth.as_mut(), books) => match never {},
         }
     }
 
@@ -172,7 +175,7 @@ impl Flying {
         &self,
         ((first, seat), (second, other)): ((&mut Runner<'_>, &Seat), (&mut Runner<'_>, &Seat)),
         offer: &Offer,
-        books: &Books,
+        books: &mut Books,
         reports: &mpsc::Sender<Report>,
     ) -> Ahead {
         let meters = [&*first.meters, &*second.meters].concat();
@@ -181,7 +184,7 @@ impl Flying {
             () = reports.closed() => (false, News::Ended(Landing::HungUp)),
             news = first.next() => (false, news),
             news = second.next() => (true, news),
-            never = self.meter(offer, &meters, books) => match never {},
+            never = self.beside(offer, &meters, None, books) => match never {},
         };
         match news {
             News::Ended(Landing::Failed(failure)) => {
@@ -200,7 +203,7 @@ impl Flying {
         mut runner: Runner<'_>,
         mut news: Option<News>,
         offer: &Offer,
-        books: &Books,
+        (growth, books): (&mut Option<Growth>, &mut Books),
         reports: &mpsc::Sender<Report>,
     ) -> Landing {
         let meters = runner.meters.clone();
@@ -224,7 +227,7 @@ impl Flying {
             biased;
             () = reports.closed() => Landing::HungUp,
             landing = shown => landing,
-            never = self.meter(offer, &meters, books) => match never {},
+            never = self.beside(offer, &meters, growth.as_mut(), books) => match never {},
         }
     }
 

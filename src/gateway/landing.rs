@@ -67,7 +67,7 @@ struct Sums {
 impl Flying {
     /// Settles and reports the end.
     pub(super) async fn land(&self, flown: Flown<'_>, books: Books, reports: mpsc::Sender<Report>) {
-        let Flown { offer, landing, progress, spent, tallies } = flown;
+        let Flown { offer, landing, progress, mut spent, tallies } = flown;
         if !books.departed() {
             let refusal = match landing {
                 Landing::Failed(failure) => Some(needs::failed(&self.request, failure)),
@@ -77,6 +77,8 @@ impl Flying {
         }
         let (attempts, given_up, reserved) = (books.attempts(), books.given_up(), books.reserved());
         let outrun = books.outrun();
+        // What a caller is told of the cost is no surer than what was lost on the way to it.
+        spent.iter_mut().for_each(|spent| spent.estimated |= books.is_estimated());
         let (passed, reserved) = (self.passed(&progress), reserved + self.tools_reserved());
         let detail = detail(&spent, landing.word());
         let detail = SettlementDetail { tools: passed.tools.clone(), tools_cost: passed.cost, ..detail };

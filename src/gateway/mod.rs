@@ -17,6 +17,7 @@ mod embedding;
 mod episodes;
 mod flight;
 mod flying;
+mod growth;
 mod handle;
 mod hedge;
 mod judge;
@@ -43,6 +44,7 @@ mod trial;
 mod unanswered;
 mod verifiers;
 mod voting;
+mod wait;
 mod withdrawals;
 
 pub use counting::PromptCount;

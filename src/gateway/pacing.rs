@@ -27,9 +27,21 @@ struct Paced {
     pace: Pace,
     /// What is expected of requests on their way.
     coming: Money,
+    /// The limit, as it was when it was last looked at.
+    max: Option<Money>,
 }
 
 impl Paced {
+    /// A limit that was raised is in force at once, also for the price that the old one made.
+    fn look_at(&mut self, line: &Line) {
+        let (Amount::Money(max), Amount::Money(spent)) = (line.max, line.spent) else { return };
+        let left = |max: Money| max.saturating_sub(spent).saturating_sub(self.coming);
+        if let Some(before) = self.max.replace(max).filter(|before| *before < max) {
+            let (before, after) = (left(before), left(max));
+            self.pace.raise(before, after);
+        }
+    }
+
     /// Where it stands in its window: what was not spent yet, less what is expected of requests on their way. Worst cases
     /// that are set aside are much more than that, and would make many requests at once look like much spending.
     fn course(&self, line: &Line) -> Option<Course> {
@@ -74,8 +86,15 @@ impl Pacing {
     }
 
     /// What a dollar counts for an account with such limits: the highest price among its own budgets and those above it.
-    pub(super) fn price(&self, account: &AccountId, lines: &[Line]) -> f64 {
-        let paced = |line| Some(self.budgets.get(&budget(account, line)?)?.pace.price());
+    pub(super) fn price(&self, account: &AccountId, lines: &[Line], now: Timestamp) -> f64 {
+        let paced = |line: &Line| {
+            let budget = budget(account, line)?;
+            let known = *self.budgets.get(&budget)?;
+            if known.max.map(Amount::Money) != Some(line.max) {
+                self.budgets.get_mut(&budget)?.look_at(line);
+            }
+            Some(self.budgets.get(&budget)?.pace.price_at(now, &self.settings))
+        };
         lines.iter().filter_map(paced).fold(1.0, f64::max)
     }
 
@@ -94,6 +113,7 @@ impl Pacing {
                 continue;
             }
             let mut paced = self.budgets.entry(budget).or_default();
+            paced.look_at(line);
             if let Some(course) = paced.course(line) {
                 paced.pace.expect(now, expected, &course, &self.settings);
             }
@@ -141,7 +161,7 @@ impl Gateway {
         for account in accounts {
             let tenant = &[account.as_str()];
             let lines = self.account_statement(account);
-            series.shadow_price.with_label_values(tenant).set(self.pacing.price(account, &lines));
+            series.shadow_price.with_label_values(tenant).set(self.pacing.price(account, &lines, self.now()));
             let standings = lines.iter().filter_map(|line| self.standing(account, line));
             if let Some(tightest) = standings.max_by(|a, b| a.price.total_cmp(&b.price)) {
                 series.rate.with_label_values(tenant).set(tightest.rate);
@@ -174,6 +194,7 @@ mod tests {
 
     const MAX: Money = Money(1_000_000_000);
     const DAY: i64 = 86_400_000;
+    const NOON: Timestamp = Timestamp(DAY / 2);
 
     fn line(holder: Holder, spent: Money, end: i64) -> Line {
         let limit = Limit { holder, facet: Facet::Whole, unit: Unit::Money, window: Window::Day };
@@ -196,7 +217,7 @@ mod tests {
             spent += cost;
             pacing.settled(&account, &lines(spent), cost, cost);
         }
-        pacing.price(&account, &lines(spent))
+        pacing.price(&account, &lines(spent), NOON)
     }
 
     #[test]
@@ -207,13 +228,31 @@ mod tests {
         let dear = noon(&pacing, Money(1_200_000));
         assert!(dear > 2.0, "nearly twice what would last: {dear}");
         let lines = [line(Holder::Account(AccountId::new("acme")), MAX, DAY)];
-        assert!((pacing.price(&AccountId::new("acme/bob"), &lines) - dear).abs() < 1e-9);
+        assert!((pacing.price(&AccountId::new("acme/bob"), &lines, NOON) - dear).abs() < 1e-9);
         assert!(
-            (pacing.price(&AccountId::new("acme/bob"), &[]) - 1.0).abs() < 1e-9,
+            (pacing.price(&AccountId::new("acme/bob"), &[], NOON) - 1.0).abs() < 1e-9,
             "a limit that was removed"
         );
         let standing = pacing.standing(&AccountId::new("acme/alice"), &lines[0]).unwrap();
         assert!(standing.rate > standing.target, "{standing:?}");
+    }
+
+    #[test]
+    fn a_limit_that_is_raised_is_in_force_at_once_and_a_silence_makes_money_cheaper() {
+        let (pacing, holder) = (Pacing::default(), || Holder::Account(AccountId::new("acme")));
+        let dear = noon(&pacing, Money(1_200_000));
+        let (account, spent) = (AccountId::new("acme/alice"), Money(864_000_000));
+        let price = |max: u64, now| {
+            let line = Line { max: Amount::Money(Money(max)), ..line(holder(), spent, DAY) };
+            pacing.price(&account, &[line], Timestamp(now))
+        };
+        let later = price(MAX.0, NOON.0 + 20 * 60_000);
+        assert!(later < dear - 0.1, "nobody asked for twenty minutes: {later} after {dear}");
+        assert!((price(2 * MAX.0, NOON.0) - 1.0).abs() < 1e-9, "eight times as much is left");
+        assert!(
+            (price(MAX.0, NOON.0) - 1.0).abs() < 1e-9,
+            "a limit that is lowered shows with what is spent"
+        );
     }
 
     #[test]
@@ -224,7 +263,7 @@ mod tests {
             pacing.departed(&account, &lines, Money(5_000_000), Timestamp(minute * 60_000));
             pacing.settled(&account, &lines, Money(5_000_000), Money::ZERO);
         }
-        assert!((pacing.price(&account, &lines) - 1.0).abs() < 1e-9);
+        assert!((pacing.price(&account, &lines, NOON) - 1.0).abs() < 1e-9);
         assert_eq!(pacing.budgets.get(&(account, Window::Day)).unwrap().coming, Money::ZERO);
     }
 

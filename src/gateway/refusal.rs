@@ -9,6 +9,8 @@ use crate::chat::ToolLimits;
 use crate::units::EpisodeId;
 use crate::{idempotency, ledger, plan};
 
+use super::wait::RETRY_AFTER;
+
 /// A request that is not served.
 #[derive(Debug)]
 pub struct Denial {
@@ -103,6 +105,16 @@ pub enum Refusal {
         /// When to try again.
         retry_after: Duration,
     },
+    /// What it needs under a limit is set aside by other open requests, which have not given it back in time.
+    #[error(
+        "what is left under the account's limits is set aside by other requests in flight; try again when they are over"
+    )]
+    Held {
+        /// The limit that leaves too little; nothing, where others came before.
+        shortfall: Option<Box<ledger::Shortfall>>,
+        /// When to try again.
+        retry_after: Duration,
+    },
     /// What a run may take cannot be read, so nothing is served under its name.
     #[error("the limits of this run cannot be read right now; try again shortly")]
     NoEpisode {
@@ -127,6 +139,13 @@ pub enum Refusal {
     /// The gateway is shutting down.
     #[error("the gateway is shutting down; try another one")]
     Stopping,
+}
+
+impl Refusal {
+    /// Others who came before wait for the same money.
+    pub(super) fn behind_others() -> Refusal {
+        Refusal::Held { shortfall: None, retry_after: RETRY_AFTER }
+    }
 }
 
 /// What was probably meant.

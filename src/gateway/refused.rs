@@ -11,6 +11,7 @@ pub(super) fn limit(refusal: &Refusal) -> Option<&Limit> {
     match refusal {
         Refusal::Spent(Refused::Shortfall(shortfall)) => Some(&shortfall.limit),
         Refusal::Plan(plan::Refusal::DoesNotFit { limit, .. }) => Some(&**limit),
+        Refusal::Held { shortfall: Some(shortfall), .. } => Some(&shortfall.limit),
         _ => None,
     }
 }
@@ -30,6 +31,7 @@ pub(super) fn limit_label(refusal: &Refusal) -> String {
         Refusal::Spent(_) | Refusal::Ledger(_) => "ledger".to_owned(),
         Refusal::Idempotency(_) => "idempotency".to_owned(),
         Refusal::Busy { .. } => "episode busy".to_owned(),
+        Refusal::Held { .. } => "held".to_owned(),
         Refusal::NoEpisode { .. } => "episode store".to_owned(),
         Refusal::TooLong(_) => "messages".to_owned(),
         Refusal::TooManyTools { .. } => "tools".to_owned(),

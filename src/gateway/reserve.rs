@@ -1,10 +1,14 @@
 //! Plans on what is left, and sets the worst case aside.
 
-use crate::catalog::{Plan, WorstCase};
-use crate::ledger::{About, Claim, Refused, Reservation, Step};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::catalog::{Plan, Tariff, WorstCase};
+use crate::ledger::{About, Claim, Rate, Refused, Reservation, Step};
 use crate::plan;
 use crate::tenant::Tenant;
-use crate::units::{Money, RequestId, mixed};
+use crate::units::{Money, RequestId, Tokens, mixed};
 
 use super::considered::Considered;
 use super::handle::EXPIRY_MARGIN;
@@ -14,17 +18,38 @@ use super::{Gateway, Refusal, about, needs};
 impl Gateway {
     /// Plans on what is left and reserves the first offer. Another request may take it in between, or another replica
     /// may hand back what it does not use: then the plan is made once more.
+    /// What other open requests merely hold is waited for.
     pub(super) async fn reserve(
         &self,
         tenant: &Tenant,
         id: RequestId,
         on: &Considered,
+        deadline: Instant,
     ) -> Result<(Plan, Reservation), Refusal> {
-        match self.try_reserve(tenant, id, on).await {
-            Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on).await,
+        let (mut waiting, about) = (self.waiting(deadline), about::of(&on.request.extra));
+        loop {
+            // From here on nothing that is given back goes unheard.
+            let heard = self.parts.ledger.resolved_under(&tenant.account);
+            let goes_first = waiting.goes_first(&tenant.account);
+            match self.reserve_now(tenant, id, on, goes_first).await {
+                Ok(reserved) => return Ok(reserved),
+                Err(refusal) => self.wait_for_money(tenant, &about, refusal, &mut waiting, heard).await?,
+            }
+        }
+    }
+
+    async fn reserve_now(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        on: &Considered,
+        goes_first: bool,
+    ) -> Result<(Plan, Reservation), Refusal> {
+        match self.try_reserve(tenant, id, on, goes_first).await {
+            Err(Refusal::Spent(Refused::Shortfall(_))) => self.try_reserve(tenant, id, on, goes_first).await,
             Err(Refusal::Plan(plan::Refusal::DoesNotFit { .. })) if self.parts.ledger.is_shared() => {
                 self.parts.ledger.gather(&tenant.account, &about::of(&on.request.extra)).await;
-                self.try_reserve(tenant, id, on).await
+                self.try_reserve(tenant, id, on, goes_first).await
             }
             reserved => reserved,
         }
@@ -35,12 +60,17 @@ impl Gateway {
         tenant: &Tenant,
         id: RequestId,
         on: &Considered,
+        goes_first: bool,
     ) -> Result<(Plan, Reservation), Refusal> {
         let now = self.parts.ledger.now();
         let about = about::of(&on.request.extra);
         let allowance = self.parts.ledger.allowance(&tenant.account, &about, now);
         let mut plan =
             on.plan(&allowance, mixed(id.seed())).map_err(|refusal| self.explained(refusal, on))?;
+        // Who came before waits for the same money; what costs nothing needs none.
+        if !goes_first && plan.best.worst.money > Money::ZERO {
+            return Err(Refusal::behind_others());
+        }
         if let Some(no_vote) = on.no_vote {
             plan.why = format!("{}; {no_vote}", plan.why);
         }
@@ -75,9 +105,34 @@ impl Gateway {
             step,
             prices: self.prices(&offer.model),
             if_abandoned: self.if_abandoned(&offer.model),
+            rate: self.rate(on, plan),
             now,
             expires: now + self.time(&on.request) + EXPIRY_MARGIN,
         }
+    }
+
+    /// How fast a plan's calls take money at most: what is posted if nobody comes back to settle them. Whoever serves it in the
+    /// end, it is the most of all that may.
+    fn rate(&self, on: &Considered, plan: &Plan) -> Option<Rate> {
+        let second = plan.best.escalate.as_deref();
+        let offers = std::iter::once(&plan.best).chain(second).chain(&plan.fallbacks);
+        let each = offers.map(|offer| {
+            let writing = self.parts.fleets.get(&offer.model)?.writing();
+            let calls = u64::from(on.request.choices) * u64::from(offer.samples.max(1));
+            let tokens = writing.most_in(Duration::from_secs(1)) * calls;
+            let prompt = on.demand.models.get(&offer.model).map(|demand| demand.prompt)?;
+            let tariff = self.parts.catalog.models.get(&offer.model)?.tariff;
+            let money = |cost: &dyn Fn(Tariff) -> Money| tariff.map_or(Money::ZERO, cost);
+            let read = money(&|tariff| tariff.worst(prompt, Tokens::ZERO, on.request.keep()) * calls);
+            let second = WorstCase { money: money(&|tariff| tariff.output_most(tokens)), thinking: tokens };
+            Some(Rate { read, second })
+        });
+        each.reduce(|most, one| {
+            let (most, one) = (most?, one?);
+            let money = most.second.money.max(one.second.money);
+            let second = WorstCase { money, thinking: most.second.thinking.max(one.second.thinking) };
+            Some(Rate { read: most.read.max(one.read), second })
+        })?
     }
 
     /// What would have been decided, where that is only watched. It reserves nothing; that nothing fits changes nothing.

@@ -13,6 +13,8 @@ pub struct Settings {
     pub settle_patience: Duration,
     /// How often a long run is noted in the ledger, for the case that nobody comes back to settle it.
     pub meter_every: Duration,
+    /// How long a request waits for money that other open requests merely hold.
+    pub wait_max: Duration,
     /// How many events a slow caller may be behind before its backend is paused.
     pub events_max: usize,
     /// The most choices (`n`) of one request.

@@ -194,6 +194,7 @@ impl Trial {
             step: None,
             prices: self.model.tariff.map(|tariff| tariff.rates.list),
             if_abandoned: if stops { IfAbandoned::PostMetered } else { IfAbandoned::PostWhole },
+            rate: None,
             now,
             expires: now + TIME_MAX + EXPIRY_MARGIN,
         }

@@ -79,7 +79,7 @@ impl Flying {
             biased;
             () = reports.closed() => Landing::HungUp,
             landing = choices(&jobs, &mut made, reports) => landing,
-            never = self.meter(flown.offer, &meters, books) => match never {},
+            never = self.beside(flown.offer, &meters, None, books) => match never {},
         };
         for (at, made) in mute.iter().zip(made) {
             flown.replace(*at, made);
@@ -176,7 +176,7 @@ impl Flying {
 impl Flown<'_> {
     /// The second try at a choice in the first one's place; what that took is not delivered.
     fn replace(&mut self, at: usize, made: Progress) {
-        let mut spent = made.phases.spent();
+        let mut spent = made.spent();
         spent.absorb(&self.spent[at]);
         spent.other_attempts += 1;
         (self.spent[at], self.progress[at]) = (spent, made);

@@ -13,6 +13,7 @@ use crate::execute::{Halt, Meter, Panel, Progress, samples};
 use super::Report;
 use super::books::Books;
 use super::flying::Flying;
+use super::growth::Growth;
 use super::judge::question;
 use super::landing::Landing;
 
@@ -55,8 +56,8 @@ impl Flying {
         &self,
         seat: &Seat,
         offer: &Offer,
-        progress: &mut Vec<Progress>,
-        books: &Books,
+        (progress, growth): (&mut Vec<Progress>, &mut Option<Growth>),
+        books: &mut Books,
         reports: &mpsc::Sender<Report>,
     ) -> Landing {
         let vote = self.vote_of(offer);
@@ -92,13 +93,13 @@ impl Flying {
                 Err(Halt::HungUp) => Landing::HungUp,
                 Err(Halt::Failed(failure)) => Landing::Failed(failure),
             },
-            never = self.meter(offer, &meters, books) => match never {},
+            never = self.beside(offer, &meters, growth.as_mut(), books) => match never {},
         };
         for sample in progress.iter_mut() {
             (sample.first, sample.first_answer) = (None, None);
         }
         if !matches!(landing, Landing::Sampled(_)) {
-            progress.retain(|sample| !sample.phases.spent().calls.is_empty());
+            progress.retain(|sample| !sample.spent().calls.is_empty());
         }
         landing
     }
@@ -123,9 +124,9 @@ impl Flying {
 /// What one choice took: the sample that is delivered, and all others beside it.
 pub(super) fn account(samples: &[Progress], delivered: u32) -> Spent {
     let at = usize::try_from(delivered).unwrap_or(usize::MAX);
-    let mut spent = samples.get(at).map(|sample| sample.phases.spent()).unwrap_or_default();
+    let mut spent = samples.get(at).map(Progress::spent).unwrap_or_default();
     for (_, other) in samples.iter().enumerate().filter(|(other, _)| *other != at) {
-        spent.absorb(&other.phases.spent());
+        spent.absorb(&other.spent());
     }
     spent
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::agent::EpisodesError;
 use crate::gateway::FeedbackError;
 use crate::history::StoriesError;
+use crate::ledger::Shortfall;
 use crate::units::{Amount, EpisodeId, Limit, RequestId, Timestamp};
 
 use super::headers::SHOULD_RETRY;
@@ -228,6 +229,18 @@ impl Problem {
         }));
         problem.0.final_word = !limit.is_rate();
         problem.0.retry_after = limit.is_rate().then(|| wait(resets_at));
+        problem
+    }
+
+    /// 429 that passes by itself: other requests hold what is left, and give back what they do not use.
+    fn held(message: String, shortfall: Option<Box<Shortfall>>, retry_after: Duration) -> Problem {
+        let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);
+        let mut problem = problem.code("rate_limit_exceeded");
+        problem.0.budget = shortfall.map(|shortfall| {
+            let Shortfall { limit, needed, left, .. } = *shortfall;
+            json!({ "limit": limit.to_string(), "needed": needed, "left": left })
+        });
+        problem.0.retry_after = Some(retry_after);
         problem
     }
 

@@ -50,8 +50,8 @@ pub struct Course {
     pub left: Money,
 }
 
-/// How spending keeps to a limit. Requests are the only events: while there are none nothing moves, and what was saved
-/// meanwhile is there for those who come.
+/// How spending keeps to a limit. Requests move the price, and so do long silences: what was saved meanwhile is there for those
+/// who come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
     /// ln price, from 0 on.
@@ -88,6 +88,10 @@ const PAYBACK: f64 = 150.0;
 const DEBT: std::ops::RangeInclusive<f64> = -20.0..=100.0;
 /// The furthest that one request moves ln price.
 const MOVE_MAX: f64 = 3.0;
+/// So many requests' usual time without one is chance; after it, those that do not come spend nothing.
+const SILENCE: f64 = 5.0;
+/// One silence counts as so many requests at most.
+const SILENT_MAX: f64 = 20.0;
 /// Towards a window's end, at least so many requests are thought to come: the last one does not get all that is left.
 const REQUESTS_MIN: f64 = 20.0;
 /// Requests are counted back over a window, and over no more than so many seconds: a week has all that recurs.
@@ -96,6 +100,7 @@ const MEMORY_MAX: f64 = 7.0 * 86_400.0;
 impl Pace {
     /// A request that is expected to cost so much sets out.
     pub fn expect(&mut self, now: Timestamp, cost: Money, course: &Course, settings: &PaceSettings) {
+        self.rest(now, settings);
         let remaining = seconds(now, course.end).max(1e-3);
         self.arrivals.pass(now, course, settings.unseen);
         let coming = (self.arrivals.rate() * remaining).max(REQUESTS_MIN);
@@ -120,6 +125,30 @@ impl Pace {
     /// What a dollar counts now, in dollars; its face at least.
     pub fn price(&self) -> f64 {
         self.exponent.exp()
+    }
+
+    /// The same at a moment: while fewer requests come than did, the price falls.
+    pub fn price_at(&self, now: Timestamp, settings: &PaceSettings) -> f64 {
+        let mut rested = *self;
+        rested.rest(now, settings);
+        rested.price()
+    }
+
+    /// So much may be spent until the window ends where it was so much before: the more that is, the less of what was saved
+    /// for its sake is still called for, and with twice as much nothing is.
+    pub fn raise(&mut self, before: Money, after: Money) {
+        let times = after.as_dollars() / before.as_dollars().max(f64::MIN_POSITIVE);
+        let kept = (2.0 - times).clamp(0.0, 1.0);
+        (self.exponent, self.debt) = (self.exponent * kept, self.debt * kept);
+    }
+
+    /// Requests that were to be expected since the last one and did not come have cost nothing.
+    fn rest(&mut self, now: Timestamp, settings: &PaceSettings) {
+        let passed = seconds(Timestamp(self.arrivals.last), now).max(0.0);
+        let missing = (passed * self.arrivals.rate() - SILENCE).clamp(0.0, SILENT_MAX);
+        if self.arrivals.count >= 1.0 && missing > 0.0 {
+            self.shift(-missing, 0.0, settings);
+        }
     }
 
     /// What is spent now, in dollars a second.

@@ -16,7 +16,7 @@ use super::statement::tightest;
 use super::tree::{Place, Tree};
 use super::wish::Wish;
 use super::{
-    About, AccountId, Amounts, Dispatched, Entry, EpisodeStanding, How, LedgerError, Line, Refused,
+    About, AccountId, Amounts, Dispatched, Entry, EpisodeStanding, How, LedgerError, Line, Rate, Refused,
     SettlementDetail, Spent, Step, Totals, Warning,
 };
 
@@ -37,13 +37,15 @@ pub struct Claim {
     pub prices: Option<Prices>,
     /// What is posted if nobody comes back to settle it after it was dispatched.
     pub if_abandoned: IfAbandoned,
+    /// How fast it takes money at most, where that is known.
+    pub rate: Option<Rate>,
     /// Now: the moment of admission.
     pub now: Timestamp,
     /// When nobody will come back for it: the request's deadline and a margin.
     pub expires: Timestamp,
 }
 
-/// What a dispatched reservation is charged that nobody settled.
+/// What a dispatched reservation is charged that nobody settled, where nothing is known of how fast it can be used up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IfAbandoned {
     /// All of it: whoever serves it may go on, and bill, without us.
@@ -198,8 +200,8 @@ impl Accounts {
     }
 
     /// Notes what was metered so far of a dispatched reservation; what comes out is worth journalling.
-    pub fn meter(&mut self, id: RequestId, spent: Amounts) -> Option<Entry> {
-        self.open.get_mut(&id).and_then(|open| open.meter(spent.clamped()))
+    pub fn meter(&mut self, id: RequestId, spent: Amounts, at: Timestamp) -> Option<Entry> {
+        self.open.get_mut(&id).and_then(|open| open.meter(spent.clamped(), at))
     }
 
     /// Charges what was used. Nothing, for a reservation that is resolved already: the first result stands.
@@ -271,6 +273,11 @@ impl Accounts {
             lines.extend(self.tree.episode_lines(account, episode, limits));
         }
         tightest(lines, about)
+    }
+
+    /// How every limit of a run stands.
+    pub(super) fn episode_lines(&self, account: &AccountId, episode: &EpisodeId) -> Vec<Line> {
+        self.tree.episode_lines(account, episode, &EpisodeLimits::default())
     }
 
     /// How a run stands.

@@ -1,6 +1,6 @@
 //! What every journal must do: one suite for all of them.
 
-use crate::catalog::Prices;
+use crate::catalog::{Prices, WorstCase};
 use crate::chat::ToolCounts;
 use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
@@ -12,8 +12,8 @@ use futures_util::future::BoxFuture;
 
 use super::{
     About, AccountId, Amounts, Dispatched, Entry, EpisodeUse, Extended, GroupBy, How, IfAbandoned, Journal,
-    JournalError, MemoryJournal, Metered, Part, Parts, QUARTER, Resolved, Seal, SettlementDetail, Spent,
-    Usage, UsageGroup, UsageQuery,
+    JournalError, MemoryJournal, Metered, Part, Parts, QUARTER, Rate, Resolved, Seal, SettlementDetail,
+    Spent, Usage, UsageGroup, UsageQuery,
 };
 
 /// A journal that seals what is there after every so many appends.
@@ -135,7 +135,9 @@ pub(crate) fn dispatched(account: &str, admitted: i64, held: Amounts) -> Dispatc
         held: Amounts { requests: Count::ONE, ..held },
         prices: Some(Prices { input: price(150_000_000), output: price(600_000_000) }),
         if_abandoned: IfAbandoned::PostWhole,
+        rate: None,
         metered: None,
+        metered_at: None,
         admitted: Timestamp(admitted),
         expires: Timestamp(admitted + 60_000),
     }
@@ -277,13 +279,21 @@ async fn sums_tell_models_users_and_tags_apart(journal: &dyn Journal) {
 }
 
 async fn the_last_metering_counts(journal: &dyn Journal) {
-    let row =
-        Dispatched { if_abandoned: IfAbandoned::PostMetered, ..dispatched("metered", 1_000, amounts(10, 1)) };
-    let step = |step, money| Entry::Metered(Metered { id: row.id, step, spent: amounts(money, 1) });
+    let second = WorstCase { money: Money(40), thinking: Tokens(3) };
+    let rate = Some(Rate { read: Money(5), second });
+    let row = Dispatched {
+        if_abandoned: IfAbandoned::PostMetered,
+        rate,
+        ..dispatched("metered", 1_000, amounts(10, 1))
+    };
+    let at = |step: u32| Some(Timestamp(1_000 + i64::from(step)));
+    let step =
+        |step, money| Entry::Metered(Metered { id: row.id, step, spent: amounts(money, 1), at: at(step) });
     append(journal, &[step(2, 7), Entry::Dispatched(row.clone()), step(1, 3)]).await;
     append(journal, &[step(2, 99)]).await;
     let metered = Some(amounts(7, 1));
-    assert_eq!(journal.unresolved().await.unwrap(), [Dispatched { metered, ..row.clone() }]);
+    let metered_at = at(2);
+    assert_eq!(journal.unresolved().await.unwrap(), [Dispatched { metered, metered_at, ..row.clone() }]);
     append(journal, &[Entry::Resolved(resolved(&row, How::Expired, amounts(7, 1)))]).await;
 }
 

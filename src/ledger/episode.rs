@@ -4,7 +4,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use crate::chat::{EpisodeLimits, ToolCounts};
-use crate::units::{Count, EpisodeId, Money, Tokens};
+use crate::units::{Count, Money, Tokens};
 
 use super::Amounts;
 
@@ -80,10 +80,10 @@ pub struct EpisodeStanding {
     pub reserved: EpisodeUse,
 }
 
-/// Several runs share a bell: who is woken by another's looks again.
+/// Several names share a bell: who is woken by another's looks again.
 const BELLS: usize = 256;
 
-/// Rings when something of a run is resolved.
+/// Rings when something of a run, or of a tree of accounts, is resolved.
 #[derive(Debug)]
 pub(super) struct Bells(Box<[Notify]>);
 
@@ -92,17 +92,17 @@ impl Bells {
         Bells((0..BELLS).map(|_| Notify::new()).collect())
     }
 
-    fn of(&self, episode: &EpisodeId) -> &Notify {
+    fn of(&self, name: &str) -> &Notify {
         let spread = |hash: usize, byte: u8| hash.wrapping_mul(31).wrapping_add(usize::from(byte));
-        &self.0[episode.as_str().bytes().fold(0, spread) % BELLS]
+        &self.0[name.bytes().fold(0, spread) % BELLS]
     }
 
-    pub(super) fn ring(&self, episode: &EpisodeId) {
-        self.of(episode).notify_waiters();
+    pub(super) fn ring(&self, name: &str) {
+        self.of(name).notify_waiters();
     }
 
     /// Hears what rings from now on, polled or not.
-    pub(super) fn heard(&self, episode: &EpisodeId) -> Notified<'_> {
-        self.of(episode).notified()
+    pub(super) fn heard(&self, name: &str) -> Notified<'_> {
+        self.of(name).notified()
     }
 }

@@ -1,6 +1,6 @@
 //! What can go wrong with money: not enough of it, or no way to write it down.
 
-use crate::units::{Amount, Limit, RequestId, Timestamp};
+use crate::units::{Amount, Limit, Money, RequestId, Timestamp};
 
 use super::{AccountId, Purse};
 
@@ -16,6 +16,16 @@ pub struct Shortfall {
     pub left: Amount,
     /// When counting starts anew; never, for a limit on all time.
     pub resets_at: Option<Timestamp>,
+}
+
+impl Shortfall {
+    /// What is left of it in money; nothing, where it limits something else.
+    pub fn money_left(&self) -> Money {
+        match self.left {
+            Amount::Money(left) => left,
+            _ => Money::ZERO,
+        }
+    }
 }
 
 /// A limit under which a worst case may fit, but of which this replica's slice is too small.

@@ -10,8 +10,8 @@ use crate::chat::ToolCounts;
 use crate::units::{EpisodeId, Money, RequestId, Timestamp, Tokens};
 
 use super::{
-    About, AccountId, Amounts, EpisodeUse, IfAbandoned, JournalError, Parts, Seal, Usage, UsageQuery, spent,
-    usage,
+    About, AccountId, Amounts, EpisodeUse, IfAbandoned, JournalError, Parts, Rate, Seal, Usage, UsageQuery,
+    spent, usage,
 };
 
 /// One line of the journal.
@@ -46,8 +46,12 @@ pub struct Dispatched {
     pub prices: Option<Prices>,
     /// What it is charged if nobody settles it.
     pub if_abandoned: IfAbandoned,
+    /// How fast it takes money at most, where that is known. It says what is charged if nobody settles it, and is no part of a seal.
+    pub rate: Option<Rate>,
     /// What was used of it when it was last looked at; nothing, at the dispatch.
     pub metered: Option<Amounts>,
+    /// When that was.
+    pub metered_at: Option<Timestamp>,
     /// When it was admitted: the moment that says to which windows it belongs.
     pub admitted: Timestamp,
     /// When it expires unless renewed.
@@ -76,6 +80,8 @@ pub struct Metered {
     pub step: u32,
     /// All that was used until then.
     pub spent: Amounts,
+    /// When it was; like the rate, no part of a seal.
+    pub at: Option<Timestamp>,
 }
 
 /// How a reservation was resolved.

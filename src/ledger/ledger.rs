@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -18,13 +19,14 @@ use super::observer::Guarded;
 use super::opening::Openings;
 use super::outage::Outage;
 use super::queue::{Answer, OnFailure, Queue};
+use super::recall::root;
 use super::recover::recover;
 use super::sharing::{Extend, Sharing, What};
 use super::sync::{Mutex, MutexGuard};
 use super::writer::Writer;
 use super::{
     About, AccountId, Accounts, Amounts, Claim, Closed, Extension, How, Journal, LedgerError, LedgerStats,
-    News, Observer, Refused, Reservation, Settings, Settling,
+    News, Observer, Refused, Reservation, Settings, Settling, Shortfall,
 };
 
 /// The ledger. Clones share it.
@@ -226,6 +228,33 @@ impl Ledger {
         closed.len()
     }
 
+    /// How long a dispatch or an extension waits until it is durable.
+    pub fn dispatch_max(&self) -> Duration {
+        self.inner.settings.dispatch_max
+    }
+
+    /// Whether what lacks under a limit is merely set aside by other open requests of this replica, so that it may come back.
+    /// `own` is what the request that asks has set aside itself.
+    pub fn may_come_back(
+        &self,
+        account: &AccountId,
+        about: &About,
+        shortfall: &Shortfall,
+        own: Amounts,
+    ) -> bool {
+        let now = self.now();
+        let accounts = self.accounts();
+        let mut lines = accounts.statement(account, about, now);
+        if let Some(episode) = &about.episode {
+            lines.extend(accounts.episode_lines(account, episode));
+        }
+        let line = lines.into_iter().find(|line| line.limit == shortfall.limit);
+        line.is_some_and(|line| {
+            let kept = line.spent.size().saturating_add(own.of(line.max.unit()).size());
+            kept.saturating_add(shortfall.needed.size()) <= line.max.size()
+        })
+    }
+
     /// All that is set aside now.
     pub fn reserved(&self) -> Amounts {
         self.accounts().reserved()
@@ -300,7 +329,7 @@ impl Ledger {
     pub(super) fn meter(&self, id: RequestId, spent: Amounts) {
         let mut accounts = self.accounts();
         if self.inner.queue.admit().is_ok()
-            && let Some(entry) = accounts.meter(id, spent)
+            && let Some(entry) = accounts.meter(id, spent, self.now())
         {
             drop(self.inner.queue.push(vec![entry], OnFailure::Tell));
         }
@@ -337,8 +366,9 @@ impl Ledger {
 
     fn tell(&self, closed: &Closed) {
         if let Some(episode) = &closed.about.episode {
-            self.inner.bells.ring(episode);
+            self.inner.bells.ring(episode.as_str());
         }
+        self.inner.bells.ring(root(&closed.account));
         if closed.overrun != Amounts::ZERO {
             let (request, model, overrun) = (closed.id, &closed.about.model, closed.overrun);
             let Amounts { money, thinking, .. } = overrun;

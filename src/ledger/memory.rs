@@ -65,6 +65,7 @@ impl Rows {
         }
         let last = self.metered.range((row.id, 0)..=(row.id, u32::MAX)).next_back();
         now.metered = last.map(|(_, metered)| metered.spent);
+        now.metered_at = last.and_then(|(_, metered)| metered.at);
         now
     }
 

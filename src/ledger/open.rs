@@ -1,13 +1,13 @@
 //! An open reservation, and what comes out when it is closed.
 
 use crate::chat::ToolCounts;
-use crate::units::{Count, Money, RequestId, Timestamp};
+use crate::units::{Count, RequestId, Timestamp};
 
-use super::accounts::IfAbandoned;
+use super::rate::abandoned_charge;
 use super::tree::Place;
 use super::{
-    About, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail, Step,
-    Warning,
+    About, AccountId, Amounts, Claim, Dispatched, Entry, Extended, How, Metered, Resolved, SettlementDetail,
+    Step, Warning,
 };
 
 /// How far a reservation got.
@@ -34,7 +34,7 @@ pub(super) struct Open {
     pub(super) stage: Stage,
     step: u32,
     /// What was used when it was last looked at, and how often that was.
-    metered: Option<(u32, Amounts)>,
+    metered: Option<(u32, Amounts, Timestamp)>,
 }
 
 /// A reservation that was just resolved.
@@ -42,6 +42,8 @@ pub(super) struct Open {
 pub struct Closed {
     /// Which one.
     pub id: RequestId,
+    /// Whose.
+    pub account: AccountId,
     /// What it was about.
     pub about: About,
     /// How.
@@ -60,7 +62,7 @@ pub struct Closed {
 
 impl Open {
     pub(super) fn new(claim: Claim, place: Place, held: Amounts) -> Open {
-        let Claim { account, id, about, step, prices, if_abandoned, now, expires, .. } = claim;
+        let Claim { account, id, about, step, prices, if_abandoned, rate, now, expires, .. } = claim;
         let Step { tools, tools_cost, .. } = step.unwrap_or_default();
         let row = Dispatched {
             id,
@@ -71,7 +73,9 @@ impl Open {
             tools_cost,
             prices,
             if_abandoned,
+            rate,
             metered: None,
+            metered_at: None,
             admitted: now,
             expires,
         };
@@ -98,14 +102,14 @@ impl Open {
     }
 
     /// Nothing, where that was known or nothing can have been used.
-    pub(super) fn meter(&mut self, spent: Amounts) -> Option<Entry> {
-        let last = self.metered.map(|(_, spent)| spent);
+    pub(super) fn meter(&mut self, spent: Amounts, at: Timestamp) -> Option<Entry> {
+        let last = self.metered.map(|(_, spent, _)| spent);
         if self.stage != Stage::Dispatched || last == Some(spent) {
             return None;
         }
-        let step = self.metered.map_or(1, |(step, _)| step + 1);
-        self.metered = Some((step, spent));
-        Some(Entry::Metered(Metered { id: self.row.id, step, spent }))
+        let step = self.metered.map_or(1, |(step, ..)| step + 1);
+        self.metered = Some((step, spent, at));
+        Some(Entry::Metered(Metered { id: self.row.id, step, spent, at: Some(at) }))
     }
 
     pub(super) fn void(self, at: Timestamp) -> Closed {
@@ -117,8 +121,8 @@ impl Open {
         if self.stage != Stage::Dispatched {
             return self.void(at);
         }
-        let metered = self.metered.map(|(_, spent)| spent);
-        let spent = abandoned_charge(&self.row, self.held, metered);
+        let metered = self.metered.map(|(_, spent, noted)| (spent, Some(noted)));
+        let spent = abandoned_charge(&self.row, self.held, metered, at);
         let detail = SettlementDetail::abandoned(&self.row);
         self.close(How::Expired, spent, detail, at)
     }
@@ -142,31 +146,25 @@ impl Open {
             entries.push(self.dispatch());
         }
         if self.stage != Stage::Reserved {
-            let (account, admitted, about) = (self.row.account, self.row.admitted, self.row.about.clone());
+            let (admitted, about) = (self.row.admitted, self.row.about.clone());
+            let account = self.row.account.clone();
             let mut resolved = Resolved { id, account, about, admitted, at, how, spent, overrun, detail };
             resolved.leave_others();
             entries.push(Entry::Resolved(resolved));
         }
-        Closed { id, about: self.row.about, how, spent, tools, overrun, entries, warnings: Vec::new() }
+        let account = self.row.account;
+        Closed {
+            id,
+            account,
+            about: self.row.about,
+            how,
+            spent,
+            tools,
+            overrun,
+            entries,
+            warnings: Vec::new(),
+        }
     }
-}
-
-/// What is charged for a dispatched reservation that nobody settled, of which so much was held. Tool calls are not
-/// metered: the caller may have seen all that were set aside.
-pub(super) fn abandoned_charge(row: &Dispatched, held: Amounts, metered: Option<Amounts>) -> Amounts {
-    match (row.if_abandoned, metered) {
-        (IfAbandoned::PostMetered, Some(spent)) => Amounts {
-            money: metered_money(spent.money, row.tools_cost, held.money),
-            tool_calls: held.tool_calls,
-            ..spent
-        },
-        (IfAbandoned::PostMetered, None) | (IfAbandoned::PostWhole, _) => held,
-    }
-}
-
-/// With the price of all tool calls, as far as that was set aside.
-fn metered_money(metered: Money, tools_cost: Money, held: Money) -> Money {
-    metered.max((metered + tools_cost).min(held))
 }
 
 impl SettlementDetail {

@@ -83,8 +83,18 @@ impl Ledger {
     /// Waits until something of a run is resolved here, from the call on, polled or not; it may end early. Nobody
     /// promises that anything will be: how long to wait is the caller's to say.
     pub fn resolved_of(&self, episode: &EpisodeId) -> Notified<'_> {
-        self.inner.bells.heard(episode)
+        self.inner.bells.heard(episode.as_str())
     }
+
+    /// The same of an account and of all that share a limit with it.
+    pub fn resolved_under(&self, account: &AccountId) -> Notified<'_> {
+        self.inner.bells.heard(root(account))
+    }
+}
+
+/// The root of an account's tree.
+pub(super) fn root(account: &AccountId) -> &str {
+    account.lineage().next().unwrap_or_default()
 }
 
 impl Accounts {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::tenant::Terms;
 use crate::units::{Count, Timestamp, Window, Zone};
 
-use super::open::abandoned_charge;
+use super::rate::abandoned_charge;
 use super::{Accounts, Amounts, Dispatched, Entry, How, Journal, JournalError, Resolved, SettlementDetail};
 
 /// The windows that end some time.
@@ -60,7 +60,10 @@ fn starts(terms: &[Terms], now: Timestamp) -> Vec<Timestamp> {
 impl Entry {
     /// The end of a dispatched reservation that nobody came back for.
     pub fn posted(row: Dispatched, at: Timestamp) -> Entry {
-        let spent = Amounts { requests: Count::ONE, ..abandoned_charge(&row, row.held, row.metered) };
+        let spent = Amounts {
+            requests: Count::ONE,
+            ..abandoned_charge(&row, row.held, row.metered.map(|spent| (spent, row.metered_at)), at)
+        };
         let detail = SettlementDetail::abandoned(&row);
         let overrun = Amounts { requests: Count::ZERO, ..spent }.saturating_sub(row.held);
         let Dispatched { id, account, about, admitted, .. } = row;

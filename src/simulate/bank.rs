@@ -62,6 +62,7 @@ impl Bank {
             step: None,
             prices,
             if_abandoned: IfAbandoned::PostMetered,
+            rate: None,
             now,
             expires: now + EXPIRES,
         })?;

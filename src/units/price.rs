@@ -22,6 +22,13 @@ impl Price {
         Price::cost_of_all([(self, tokens)])
     }
 
+    /// How many tokens so much pays for; nothing can be too many of what costs nothing.
+    pub fn affords(self, money: Money) -> Tokens {
+        let price = u128::from(self.per_million_tokens.0);
+        let tokens = (u128::from(money.0) * 1_000_000).checked_div(price);
+        tokens.map_or(Tokens::MAX, |tokens| Tokens(u64::try_from(tokens).unwrap_or(u64::MAX)))
+    }
+
     /// What tokens at several prices cost together, rounded up once.
     pub fn cost_of_all<const N: usize>(parts: [(Price, Tokens); N]) -> Money {
         // Nearly always it fits 64 bits, which is several times as fast.

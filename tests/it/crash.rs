@@ -147,3 +147,73 @@ async fn killed_at_any_moment_the_books_agree_with_the_upstreams_log() {
     assert!(unsent <= seeds * CALLERS, "{unsent} are charged that the upstream never saw");
     assert!(told.len() as u64 > seeds, "{} requests came to their end", told.len());
 }
+
+/// Answers alone cost something.
+fn by_answers(upstream: &Upstream) -> String {
+    let hash = stint::tenant::hash_key("sk-test");
+    format!(
+        "[engine]\nembedded = false\n[[backend]]\nbase_url = '{}'\n\
+         [[backend.model]]\nname = 'm'\nprice_input = '0'\nprice_output = '4'\n\
+         [[key]]\nname = 'test'\naccount = 'org/team'\nhash = '{hash}'\nlimits = [{{ money = '5', per = 'total' }}]\n",
+        upstream.base
+    )
+}
+
+fn wordy(user: &str) -> Value {
+    json!({
+        "model": "m", "user": user, "stream": true,
+        "messages": [{ "role": "user", "content": Manner::Words(600).words() }],
+        "max_tokens": 4_000,
+    })
+}
+
+/// Hears so much of an answer and leaves.
+async fn leave(process: &Process, user: &str, after: Duration) {
+    let request = process.client.post(format!("{}/v1/chat/completions", process.base)).bearer_auth("sk-test");
+    let request = request.header("content-type", "application/json").body(wordy(user).to_string());
+    let _ = tokio::time::timeout(after, async { request.send().await.ok()?.text().await.ok() }).await;
+}
+
+/// What those users were charged beyond what was written for them, as a share of that.
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+fn excess(charged: &BTreeMap<String, (u64, Money)>, written: &BTreeMap<String, u64>, kind: &str) -> f64 {
+    let of = |user: &str| user.starts_with(kind);
+    let charged: u64 = charged.iter().filter(|(user, _)| of(user)).map(|(_, (_, money))| money.0).sum();
+    let written: u64 = written.iter().filter(|(user, _)| of(user)).map(|(_, tokens)| tokens * 4_000).sum();
+    eprintln!("{kind}: {charged} charged, {written} written");
+    charged as f64 / written as f64 - 1.0
+}
+
+/// An upstream that tells what it took only at the end: of what breaks off, what is booked is reckoned by what its finished
+/// answers told.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_breaks_off_is_booked_within_a_tenth_of_what_was_written() {
+    let upstream = Upstream::start();
+    let folder = Folder::new(&by_answers(&upstream));
+    let mut draw = Draw(7);
+    let process = Arc::new(folder.serve());
+    process.ask("sk-test", &wordy("whole")).await.good();
+    for number in 0..12 {
+        leave(&process, &format!("left-{number}"), Duration::from_millis(300 + draw.below(1_500))).await;
+    }
+    for round in 0..4 {
+        let process = if round == 0 { process.clone() } else { Arc::new(folder.serve()) };
+        let callers: Vec<_> = (0..4)
+            .map(|number| {
+                let (process, user) = (process.clone(), format!("killed-{round}-{number}"));
+                tokio::spawn(async move { leave(&process, &user, Duration::from_secs(20)).await })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(500 + draw.below(1_500))).await;
+        process.signal("KILL");
+        for caller in callers {
+            caller.await.unwrap();
+        }
+    }
+    drop(folder.serve());
+    let (charged, written) = (charged(&folder).await, upstream.written());
+    let (left, killed) = (excess(&charged, &written, "left"), excess(&charged, &written, "killed"));
+    eprintln!("of the truth: hang-ups {:+.1} %, crashes {:+.1} %", left * 100.0, killed * 100.0);
+    assert!((-0.05..=0.10).contains(&left), "hang-ups are booked at {:+.1} %", left * 100.0);
+    assert!((-0.10..=0.10).contains(&killed), "crashes are booked at {:+.1} %", killed * 100.0);
+}

@@ -22,6 +22,7 @@ mod dialects;
 mod endpoints;
 mod faults;
 mod forwarding;
+mod growing;
 mod hanging_up;
 mod harness;
 mod heeding;

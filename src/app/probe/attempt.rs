@@ -43,13 +43,13 @@ pub(super) fn request(model: &Model, question: &str) -> Request {
     Request::new(&*model.name, vec![Message::text(Role::User, question)])
 }
 
-/// Asks one question as the attempt says, exactly as a caller's request would be run.
+/// Asks one question as the attempt says, exactly as a caller's request would be run. Says what it took, whatever came of it.
 pub(super) async fn ask(
     backend: &Arc<dyn Backend>,
     model: &Model,
     attempt: &Attempt,
     question: &str,
-) -> Result<Outcome, Failure> {
+) -> (Result<Outcome, Failure>, Spent) {
     let request = request(model, question);
     let terms = Terms {
         class: attempt.class,
@@ -80,8 +80,13 @@ pub(super) async fn ask(
         cut_before: None,
     };
     let mut progress = Progress::new(terms);
+    let outcome = made(&job, &mut progress).await;
+    (outcome, progress.spent())
+}
+
+async fn made(job: &Job, progress: &mut Progress) -> Result<Outcome, Failure> {
     let (events, mut said) = mpsc::channel::<Indexed>(EVENTS);
-    let finish = match run(&job, &mut progress, &events).await {
+    let finish = match run(job, progress, &events).await {
         Ok(finish) => finish,
         Err(Halt::Failed(failure)) => return Err(failure),
         Err(Halt::HungUp) => return Err(Failure::new(crate::backend::Fault::Backend, "it said too much")),
@@ -95,5 +100,5 @@ pub(super) async fn ask(
             Event::Signed(_) | Event::Logprobs(_) | Event::ToolCall(_) => {}
         }
     }
-    Ok(Outcome { spent: progress.phases.spent(), answered, shown, finish })
+    Ok(Outcome { spent: progress.spent(), answered, shown, finish })
 }

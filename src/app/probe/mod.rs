@@ -5,6 +5,7 @@
 //! budget, and what was spent is counted as for a caller.
 
 mod attempt;
+mod booking;
 mod judge;
 mod learned;
 
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::backend::remote::openai::EffortMember;
-use crate::backend::{Backend, Failure};
+use crate::backend::{Backend, Failure, Fault};
 use crate::catalog::{Class, EFFORT_WORDS, Model, Service};
 use crate::config::{self, Served, Settings, Source};
 use crate::units::{Money, Timestamp, Tokens};
@@ -25,6 +26,7 @@ use super::command::{fail, say};
 use super::models;
 
 use attempt::{Attempt, Outcome, ask};
+use booking::Booking;
 use judge::{Effort, Scale, Verdict};
 use learned::Learned;
 
@@ -89,14 +91,17 @@ async fn run(settings: &Settings, options: &Options) -> Result<(), ProbeError> {
         return Err(ProbeError::NoAnswers(model.name.clone(), words.join(", ")));
     }
     let (backend, model) = models::only(&settings.engine, served, model)?;
-    let mut probe = Probe { backend, model, spent: Money::ZERO, calls: 0, verdicts: BTreeSet::new() };
-    let learned = probe.all(served).await?;
+    let (verdicts, booking) = (BTreeSet::new(), Booking::open(settings).await);
+    let mut probe = Probe { backend, model, booking, spent: Money::ZERO, calls: 0, verdicts };
+    let learned = probe.all(served).await;
+    let booked = probe.booking.close().await;
+    let learned = learned?;
     let cost = probe.model.tariff.map_or(String::new(), |_| format!(", {} dollars", probe.spent));
     say("");
     for verdict in &probe.verdicts {
         say(&format!("{}: {}", verdict.words(), verdict.meaning()));
     }
-    say(&format!("\n{} answers{cost}", probe.calls));
+    say(&format!("\n{} answers{cost}{booked}", probe.calls));
     match (&settings.learned, served.kind) {
         (_, None) => say("nothing was written: everything is known of the embedded model"),
         (Some(path), Some(_)) if !options.dry_run => {
@@ -112,6 +117,7 @@ async fn run(settings: &Settings, options: &Options) -> Result<(), ProbeError> {
 struct Probe {
     backend: Arc<dyn Backend>,
     model: Arc<Model>,
+    booking: Booking,
     spent: Money,
     calls: usize,
     /// The verdicts that were given.
@@ -279,11 +285,19 @@ impl Probe {
             Attempt { class, thinking, solution: self.solution(), effort: effort.map(str::to_owned) };
         let mut outcomes = Vec::new();
         for question in QUESTIONS {
-            let outcome = ask(&self.backend, &self.model, &attempt, question).await?;
+            let prompt = self.backend.prompt_tokens(&attempt::request(&self.model, question));
+            let written = Class::native_most(thinking) + attempt.solution + self.model.hand_off.overhead;
+            let reservation = self
+                .booking
+                .dispatch(&self.model, prompt, written)
+                .await
+                .map_err(|error| unbooked(&error))?;
+            let (outcome, spent) = ask(&self.backend, &self.model, &attempt, question).await;
+            let cost = self.model.tariff.map_or(Money::ZERO, |tariff| spent.cost(&tariff));
+            self.booking.settle(reservation, cost, &spent).await;
+            self.spent += cost;
+            outcomes.push(outcome?);
             self.calls += 1;
-            let cost = self.model.tariff.map(|tariff| outcome.spent.cost(&tariff));
-            self.spent += cost.unwrap_or(Money::ZERO);
-            outcomes.push(outcome);
         }
         Ok(outcomes)
     }
@@ -315,6 +329,11 @@ impl Probe {
     fn line(&self, what: &str, budget: &str, thought: &str, answer: &str, verdict: &str) {
         say(&format!("{what:<10} {budget:>7} {thought:>9} {answer:>8}  {verdict}"));
     }
+}
+
+/// A call that the ledger does not take is not made.
+fn unbooked(error: &crate::ledger::LedgerError) -> Failure {
+    Failure::new(Fault::Backend, format!("not sent, since the ledger does not take it: {error}")).unsent()
 }
 
 /// All that was said of a failure: the questions are our own, so nobody's prompt can be in it.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
-use crate::backend::{Backend, Failure, Fault, Observed};
+use crate::backend::writing::Written;
+use crate::backend::{Backend, Failure, Fault, Observed, Writing};
 use crate::catalog::Conditions;
 use crate::chat::Request;
 use crate::metrics::Metrics;
@@ -27,6 +28,8 @@ const TRIAL_SHARE: f64 = 0.25;
 pub struct Fleet {
     pub(super) model: Arc<str>,
     pub(super) targets: Vec<Target>,
+    /// How each of them writes.
+    written: Vec<Written>,
     settings: ArcSwap<Settings>,
     /// How late this process's tasks wake; nothing where nobody measures it.
     lag: OnceLock<Lag>,
@@ -56,8 +59,9 @@ impl Fleet {
         let roster = Roster::new(members, settings, seed, Instant::now());
         let observed = vec![Observed::default(); targets.len()];
         let state = Mutex::new(State { observed, roster, queue: Queue::new(settings.queue_max) });
+        let written = targets.iter().map(|_| Written::default()).collect();
         let (settings, lag) = (ArcSwap::from_pointee(settings), OnceLock::new());
-        Arc::new(Fleet { model, targets, settings, lag, metrics, state })
+        Arc::new(Fleet { model, targets, written, settings, lag, metrics, state })
     }
 
     /// From now on the time that this process loses by itself is held against no target. The first one that is named counts.
@@ -171,6 +175,17 @@ impl Fleet {
             }
             None => Conditions { healthy: false, ..self.targets[0].backend.conditions() },
         }
+    }
+
+    /// How a target writes, as is learned.
+    pub(super) fn written(&self, place: usize) -> &Written {
+        &self.written[place]
+    }
+
+    /// How the fastest of its targets writes.
+    pub fn writing(&self) -> Writing {
+        let known = self.written.iter().map(Written::known);
+        known.max_by(|one, other| one.per_second().total_cmp(&other.per_second())).unwrap_or_default()
     }
 
     /// How long until one of its targets may be asked again; nothing where one may be now.

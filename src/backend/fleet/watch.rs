@@ -8,8 +8,9 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::time::Instant;
 
+use crate::backend::writing::Draft;
 use crate::backend::{
-    Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Observation, Part, Piece, Retry,
+    Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Observation, Part, Piece, Retry, Writing,
 };
 use crate::catalog::Conditions;
 use crate::chat::{Embedding, Request};
@@ -38,8 +39,8 @@ impl Watched {
         let (fleet, probe) = (self.fleet.clone(), self.probe.clone());
         let (tokens, in_flight) = fleet.begins(self.place, self.conversation, tokens);
         let (began, lost) = (Instant::now(), fleet.lag().total());
-        let stage = Stage::Silent;
-        Watch { fleet, place: self.place, probe, began, lost, tokens, in_flight, hidden, stage }
+        let (stage, draft) = (Stage::Silent, Draft::new());
+        Watch { fleet, place: self.place, probe, began, lost, tokens, in_flight, hidden, stage, draft }
     }
 
     /// How long the prompt of a call is, as far as that counts for the time to its first token.
@@ -97,6 +98,14 @@ impl Backend for Watched {
     fn observe(&self, observation: Observation) {
         self.fleet.observe(self.place, observation);
     }
+
+    fn was_read(&self, told: Tokens, most: Tokens) {
+        self.fleet.written(self.place).read(told, most);
+    }
+
+    fn writing(&self) -> Writing {
+        self.fleet.written(self.place).known()
+    }
 }
 
 impl fmt::Debug for Watched {
@@ -120,6 +129,7 @@ struct Watch {
     /// True where the time to the first token says nothing of the target.
     hidden: bool,
     stage: Stage,
+    draft: Draft,
 }
 
 /// How far a call has come.
@@ -142,6 +152,9 @@ impl Watch {
     }
 
     fn sees(&mut self, piece: &Result<Piece, Failure>) {
+        if let Ok(piece) = piece {
+            self.draft.note(piece, self.fleet.written(self.place));
+        }
         match piece {
             Err(failure) => self.fails(failure),
             // Some upstreams begin with it, and so tell what their cache had.

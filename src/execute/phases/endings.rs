@@ -1,6 +1,6 @@
 //! How a thought, a part and the whole choice come to their ends.
 
-use crate::backend::{Ending, Part, Thought};
+use crate::backend::{Ending, Part, Piece, Thought};
 use crate::catalog::{Class, Ended, SolutionEnded};
 use crate::chat::{Finish, is_whole};
 use crate::units::Tokens;
@@ -29,6 +29,16 @@ impl Phases {
         let lost = self.account.spent.thinking_ended == Ended::Stopped;
         let is_cut = finish == Finish::Length || (finish == Finish::Stop && lost);
         is_cut && !self.spoke && !self.tool_calls
+    }
+
+    /// What is set aside is used up, and there is no more: what was shown is the answer. A piece that came all the same is
+    /// billed, and not shown.
+    pub fn run_out(&mut self, piece: Option<&Piece>, ended: SolutionEnded) -> Step {
+        if let Some(piece) = piece {
+            self.drain(piece.clone());
+        }
+        let rest = self.answer.rest();
+        self.over(rest, Close::BrokenOff, (ended, Finish::Length))
     }
 
     pub(super) fn end(&mut self, ending: Ending) -> Step {

@@ -15,7 +15,7 @@ mod surface;
 
 use serde_json::Value;
 
-use crate::backend::{Edge, Part, Piece, Thought, Usage};
+use crate::backend::{Edge, Part, Piece, Thought, Usage, Writing};
 use crate::catalog::{Class, Ended, LimitedBy, Spent};
 use crate::chat::{Event, Finish, Form, Keep};
 use crate::units::Tokens;
@@ -278,6 +278,11 @@ impl Phases {
         self.account.prompt_told().filter(|_| !self.rescued)
     }
 
+    /// The same, and the most that it was taken to have.
+    pub fn prompt_read(&self) -> (Option<Tokens>, Tokens) {
+        (self.prompt_told(), self.terms.prompt)
+    }
+
     /// True once an empty answer was tried again.
     pub fn was_rescued(&self) -> bool {
         self.rescued
@@ -285,9 +290,49 @@ impl Phases {
 
     /// What the choice has taken so far, the running part included; ask at any moment.
     pub fn spent(&self) -> Spent {
+        self.spent_within(None)
+    }
+
+    /// The same, where the running part can have written so much unseen and no more.
+    pub fn spent_within(&self, unseen_max: Option<Tokens>) -> Spent {
         let mut account = self.account.clone();
+        account.unseen_at_most(unseen_max);
         account.book(Close::BrokenOff);
         Spent { leaks: self.leaks.count(), overran: self.overran, ..account.spent }
+    }
+
+    /// The running part is about to be broken off, and can have written so much unseen and no more.
+    pub fn unseen_at_most(&mut self, most: Tokens) {
+        self.account.unseen_at_most(Some(most));
+    }
+
+    /// Its target writes like that, as far as it is known.
+    pub fn writes(&mut self, writing: Writing) {
+        self.account.writes(writing);
+    }
+
+    /// Everything written until now, shown or not.
+    pub fn written(&self) -> Tokens {
+        self.account.written()
+    }
+
+    /// How many tokens a piece is, reckoned where it is not said.
+    pub fn size(&self, piece: &Piece) -> Tokens {
+        match piece {
+            Piece::Thought { text, tokens, .. } | Piece::Answer { text, tokens } => match *tokens {
+                Tokens::ZERO => self.account.size(text),
+                told => told,
+            },
+            Piece::ToolCall(delta) => self.account.size(&delta.arguments),
+            Piece::Tag { tokens, .. } => *tokens,
+            Piece::HandOff { .. }
+            | Piece::Summary(_)
+            | Piece::Signed(_)
+            | Piece::StoppedBy(_)
+            | Piece::Logprobs(_)
+            | Piece::Usage(_)
+            | Piece::End(_) => Tokens::ZERO,
+        }
     }
 
     fn think(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> Step {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use dashmap::DashMap;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::agent::{Episodes, EpisodesError, Extension, Settings, Tools, Turns};
+use crate::gateway::wait::Queues;
 use crate::metrics::Metrics;
 use crate::tasks::Tasks;
-use crate::units::AccountId;
 
 use super::upkeep;
 
@@ -39,7 +38,7 @@ pub(super) struct Inner {
     /// Read by every step, without a lock; replaced as runs end.
     pub(super) turns: Arc<ArcSwap<Turns>>,
     /// How many steps of each account wait for others.
-    pub(super) waiting: Arc<DashMap<AccountId, usize>>,
+    pub(super) waiting: Arc<Queues>,
     tasks: Tasks,
     keeping: Arc<Semaphore>,
 }

@@ -8,7 +8,6 @@ use crate::ledger::{About, Claim, EpisodeStanding, Ledger, Refused, Reservation,
 use crate::tenant::Tenant;
 use crate::units::{AccountId, Amount, EpisodeId, Holder, Money};
 
-use super::wait::Waiting;
 use super::{Told, steps};
 
 /// A run that is spent from, with the limits that hold for it.
@@ -49,7 +48,7 @@ impl Gateway {
         let about = About { episode: Some(id.clone()), beside_turns: true, ..claim.about };
         let step = Some(Step { limits: limits.clone(), ..Step::default() });
         let claim = Claim { about, step, ..claim };
-        let mut waiting = Waiting::until(self, deadline);
+        let mut waiting = self.waiting_step(deadline);
         loop {
             // From here on nothing that is given back goes unheard.
             let heard = ledger.resolved_of(id);
@@ -58,7 +57,7 @@ impl Gateway {
                 Err(Refused::Shortfall(short))
                     if may_come_back(&short, &ledger.episode(account, id), limits) =>
                 {
-                    waiting.wait(self, account, heard, &steps::money()).await?;
+                    self.wait_for_steps(account, &mut waiting, heard, &steps::money()).await?;
                 }
                 obtained => return Ok(obtained?),
             }

@@ -38,6 +38,7 @@ impl Gateway {
         id: RequestId,
         outlook: &Outlook<'_>,
         (standing, step): (&Standing, agent::Step),
+        goes_first: bool,
     ) -> Tried {
         let Some(on) = self.considered(tenant, outlook, (standing, &step)) else {
             return Tried::TooDear { of_run: false };
@@ -51,6 +52,9 @@ impl Gateway {
             Ok(plan) => plan,
             Err(refusal) => return self.refused((standing, &step), &on, refusal),
         };
+        if !goes_first && plan.best.worst.money > Money::ZERO {
+            return Tried::Refused(Refusal::behind_others());
+        }
         for why in on.no_vote.into_iter().chain(step.why.as_deref()) {
             plan.why = format!("{}; {why}", plan.why);
         }

@@ -105,7 +105,7 @@ impl Stepping {
     ) {
         let passings = || progress.iter().filter_map(|choice| choice.passing.as_ref());
         let link = |passing: &Passing| self.run.chain.clone().after(&passing.message());
-        let spent = progress.iter().map(|choice| choice.phases.spent());
+        let spent = progress.iter().map(Progress::spent);
         let context = spent.map(|spent: Spent| spent.prompt + spent.completion()).max().unwrap_or_default();
         let calls = passings().any(|passing| !passing.passed().is_zero());
         let ended = match () {

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use crate::agent::{self, Next, Room, Spent};
 use crate::chat::Request;
 use crate::gateway::launch::Departure;
+use crate::gateway::wait::Waiting;
 use crate::gateway::{Denial, Gateway, Refusal};
 use crate::ledger::{Refused, Shortfall};
 use crate::plan;
@@ -15,7 +16,7 @@ use crate::units::{Amount, Count, EpisodeId, Facet, Holder, Limit, Money, Reques
 
 use super::depart::Tried;
 use super::outlook::Outlook;
-use super::wait::{Waiting, busy};
+use super::wait::busy;
 
 /// How often a step is decided anew because parallel steps took what it was to have. Each time one of them has got it.
 const TRIES_MAX: usize = 64;
@@ -23,7 +24,10 @@ const TRIES_MAX: usize = 64;
 /// What is remembered from try to try.
 struct Tries<'a> {
     outlook: &'a Outlook<'a>,
+    /// For what parallel steps hold.
     waiting: Waiting,
+    /// For what other requests of the account hold.
+    for_money: Waiting,
     /// How many calls may be set aside.
     calls_max: Count,
     /// How often a parallel step was quicker.
@@ -68,8 +72,8 @@ impl Gateway {
         deadline: Instant,
     ) -> Result<Departure, Refusal> {
         let calls_max = self.parts.agents.inner.settings.calls_per_answer;
-        let waiting = Waiting::until(self, deadline);
-        let mut tries = Tries { outlook, waiting, calls_max, lost: 0, was_gathered: false };
+        let (waiting, for_money) = (self.waiting_step(deadline), self.waiting(deadline));
+        let mut tries = Tries { outlook, waiting, for_money, calls_max, lost: 0, was_gathered: false };
         while tries.lost < TRIES_MAX {
             if let Some(departure) = self.try_once(tenant, id, &mut tries).await? {
                 return Ok(departure);
@@ -88,12 +92,13 @@ impl Gateway {
         let (outlook, run) = (tries.outlook, tries.outlook.run);
         // From here on nothing that is given back goes unheard.
         let heard = self.parts.ledger.resolved_of(&run.id);
+        let any_heard = self.parts.ledger.resolved_under(&tenant.account);
         let standing = self.standing_of(tenant, outlook).await;
         let room = self.room_by_all(tenant, tries).await;
         let step = match outlook.next(self, (&standing, room), tries.calls_max) {
             Next::Go(step) => *step,
             Next::Wait(wait) => {
-                tries.waiting.wait(self, &tenant.account, heard, &wait).await?;
+                self.wait_for_steps(&tenant.account, &mut tries.waiting, heard, &wait).await?;
                 return Ok(None);
             }
             Next::Spent(spent) => return Err(spent_refusal(&run.id, spent)),
@@ -101,15 +106,20 @@ impl Gateway {
         let fewer = step.fewer(tries.calls_max);
         // Nobody is made to answer because of what may come back.
         let may_come_back = fewer == Count::ZERO && standing.reserved.cost > Money::ZERO;
-        match self.depart(tenant, id, outlook, (&standing, step)).await {
+        let goes_first = tries.for_money.goes_first(&tenant.account);
+        match self.depart(tenant, id, outlook, (&standing, step), goes_first).await {
             Tried::Departed(departure) => return Ok(Some(*departure)),
-            Tried::Refused(refusal) if tries.was_gathered || !is_short(&refusal) => return Err(refusal),
+            Tried::Refused(refusal) if tries.was_gathered || !is_short(&refusal) => {
+                let about = outlook.about();
+                self.wait_for_money(tenant, &about, refusal, &mut tries.for_money, any_heard).await?;
+                tries.calls_max = self.parts.agents.inner.settings.calls_per_answer;
+            }
             // Another request may have taken it, or other replicas may hand back what they do not use.
             Tried::Refused(_) => self.gather(tenant, tries).await,
             Tried::Again => tries.lost += 1,
             Tried::TooDear { of_run } if !(of_run && may_come_back) => tries.calls_max = fewer,
             Tried::TooDear { .. } | Tried::Wait => {
-                tries.waiting.wait(self, &tenant.account, heard, &money()).await?;
+                self.wait_for_steps(&tenant.account, &mut tries.waiting, heard, &money()).await?;
                 tries.calls_max = self.parts.agents.inner.settings.calls_per_answer;
             }
         }

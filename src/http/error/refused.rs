@@ -50,6 +50,7 @@ impl From<Refusal> for Problem {
                 Problem::overloaded(message, retry_after)
             }
             Refusal::Busy { retry_after, .. } => Problem::busy(message, retry_after),
+            Refusal::Held { shortfall, retry_after } => Problem::held(message, shortfall, retry_after),
             Refusal::NoEpisode { retry_after, .. } => Problem::overloaded(message, retry_after),
             Refusal::TooLong(TooLong { member, .. }) => {
                 Problem::invalid(None, message).code("context_length_exceeded").about(member)

@@ -61,7 +61,7 @@ fn claim_of(account: &str, nanos: u64, tokens: u64, now: Timestamp) -> Claim {
     let (account, id, worst) = (AccountId::new(account), RequestId::new(), worst(nanos, tokens));
     let (about, if_abandoned) = (About::default(), IfAbandoned::PostWhole);
     let expires = Timestamp(now.0 + 60_000);
-    Claim { account, id, about, worst, step: None, prices: None, if_abandoned, now, expires }
+    Claim { account, id, about, worst, step: None, prices: None, if_abandoned, rate: None, now, expires }
 }
 
 fn detail() -> SettlementDetail {

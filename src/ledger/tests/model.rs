@@ -196,6 +196,7 @@ fn apply(accounts: &mut Accounts, model: &mut Model, op: &Op, now: &mut Timestam
                 } else {
                     IfAbandoned::PostMetered
                 },
+                rate: None,
                 now: *now,
                 expires: *now + Duration::from_secs(3600),
             };
@@ -253,7 +254,7 @@ fn go_on(accounts: &mut Accounts, model: &mut Model, op: &Op, at: usize, now: Ti
             vec![entry]
         }
         Op::Meter { nanos, .. } => {
-            let entry = accounts.meter(id, amounts(nanos, 0));
+            let entry = accounts.meter(id, amounts(nanos, 0), now);
             if row.is_dispatched && !posts_whole(&row) {
                 row.metered = Some(amounts(nanos, 0));
             }

@@ -144,8 +144,18 @@ impl World {
                 let (prices, if_abandoned) = (None, IfAbandoned::PostWhole);
                 let (expires, worst) = (now + Duration::from_secs(3600), worst(nanos, tokens));
                 let row = Row::new(account.clone(), about.clone(), id, now, held);
-                let claim =
-                    Claim { account, id, about, worst, step: None, prices, if_abandoned, now, expires };
+                let claim = Claim {
+                    account,
+                    id,
+                    about,
+                    worst,
+                    step: None,
+                    prices,
+                    if_abandoned,
+                    rate: None,
+                    now,
+                    expires,
+                };
                 assert_eq!(self.reserve(on, &claim), fits);
                 if fits {
                     self.model.0.push(row);

@@ -178,7 +178,7 @@ macro_rules! record_statements {
             let (tools, tools_cost) =
                 (calls::read(held.tool_calls, columns.take()?)?, Money(columns.number()?));
             about.beside_turns = columns.number()? == 0;
-            Ok(Some(Dispatched { id, account, about, held, tools, tools_cost, prices, if_abandoned, metered: None, admitted, expires }))
+            Ok(Some(Dispatched { id, account, about, held, tools, tools_cost, prices, if_abandoned, rate: None, metered: None, metered_at: None, admitted, expires }))
         }
 
         fn extension(row: &$row) -> Result<Extended, sqlx::Error> {
@@ -191,7 +191,7 @@ macro_rules! record_statements {
         fn metering(row: &$row) -> Result<Metered, sqlx::Error> {
             let mut columns = Columns::of(row);
             let (id, step) = (columns.id()?, columns.step()?);
-            Ok(Metered { id, step, spent: columns.amounts(Count::ZERO)? })
+            Ok(Metered { id, step, spent: columns.amounts(Count::ZERO)?, at: None })
         }
 
         fn part(row: &$row) -> Result<(RequestId, Arc<str>, Part), sqlx::Error> {

@@ -87,6 +87,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (15, "parts", include_str!("../../../migrations/postgres/0015_parts.sql")),
     (16, "response_bytes", include_str!("../../../migrations/postgres/0016_response_bytes.sql")),
     (17, "episode_raises", include_str!("../../../migrations/postgres/0017_episode_raises.sql")),
+    (18, "rates", include_str!("../../../migrations/postgres/0018_rates.sql")),
 ];
 
 /// A database that replicas share. What is stored in it shares the connections.

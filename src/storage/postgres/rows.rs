@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
-use crate::catalog::Prices;
-use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
+use crate::catalog::{Prices, WorstCase};
+use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Rate, Resolved};
 use crate::storage::books::PartRow;
 use crate::storage::calls;
 use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
@@ -22,10 +22,12 @@ pub(super) async fn insert_dispatched(
     let statement = sqlx::query(
         "INSERT INTO reservations \
          (epoch, id, account, model, end_user, tag, money, thinking, tool_calls, price_input, price_output, \
-          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost, turns) \
+          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost, turns, rate_read, rate_money, \
+          rate_thinking) \
          SELECT $1, * FROM UNNEST($2::bytea[], $3::text[], $4::text[], $5::text[], $6::text[], \
           $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::bigint[], \
-          $14::bigint[], $15::text[], $16::text[], $17::bigint[], $18::bigint[]) \
+          $14::bigint[], $15::text[], $16::text[], $17::bigint[], $18::bigint[], \
+          $19::bigint[], $20::bigint[], $21::bigint[]) \
          ON CONFLICT DO NOTHING",
     );
     let price = |side: fn(&Prices) -> Price| {
@@ -49,7 +51,10 @@ pub(super) async fn insert_dispatched(
         .bind(column(rows, |row| row.about.episode.as_ref().map(ToString::to_string)))
         .bind(column(rows, |row| calls::written(&row.tools)))
         .bind(column(rows, |row| size(row.tools_cost.0)))
-        .bind(column(rows, |row| i64::from(!row.about.beside_turns)));
+        .bind(column(rows, |row| i64::from(!row.about.beside_turns)))
+        .bind(column(rows, |row| row.rate.map(|rate| size(rate.read.0))))
+        .bind(column(rows, |row| row.rate.map(|rate| size(rate.second.money.0))))
+        .bind(column(rows, |row| row.rate.map(|rate| size(rate.second.thinking.0))));
     statement.execute(connection).await.map(drop)
 }
 
@@ -83,8 +88,8 @@ pub(super) async fn insert_metered(
         return Ok(());
     }
     let statement = sqlx::query(
-        "INSERT INTO meterings (reservation, step, money, thinking, tool_calls) \
-         SELECT * FROM UNNEST($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) \
+        "INSERT INTO meterings (reservation, step, money, thinking, tool_calls, metered_at) \
+         SELECT * FROM UNNEST($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) \
          ON CONFLICT DO NOTHING",
     );
     let statement = statement
@@ -92,7 +97,8 @@ pub(super) async fn insert_metered(
         .bind(column(rows, |row| i64::from(row.step)))
         .bind(column(rows, |row| size(row.spent.money.0)))
         .bind(column(rows, |row| size(row.spent.thinking.0)))
-        .bind(column(rows, |row| size(row.spent.tool_calls.0)));
+        .bind(column(rows, |row| size(row.spent.tool_calls.0)))
+        .bind(column(rows, |row| row.at.map(|at| at.0)));
     statement.execute(connection).await.map(drop)
 }
 
@@ -189,6 +195,7 @@ macro_rules! unresolved {
         concat!("\
     SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
            r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost, r.turns, \
+           r.rate_read, r.rate_money, r.rate_thinking, m.metered_at, \
            coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
                AS model, \
            (r.money + coalesce(e.money, 0))::bigint AS money, \
@@ -227,10 +234,20 @@ pub(super) fn dispatched(row: &PgRow) -> Result<Dispatched, sqlx::Error> {
             .zip(output)
             .map(|(input, output)| Prices { input: price(input), output: price(output) }),
         if_abandoned: IfAbandoned::of_word(row.try_get("if_abandoned")?),
+        rate: rate(row)?,
         metered: amounts(row, "metered_")?,
+        metered_at: row.try_get::<Option<i64>, _>("metered_at")?.map(Timestamp),
         admitted: Timestamp(row.try_get("admitted_at")?),
         expires: Timestamp(row.try_get("expires_at")?),
     })
+}
+
+/// Rows from before there were rates have none.
+fn rate(row: &PgRow) -> Result<Option<Rate>, sqlx::Error> {
+    let Some(read) = row.try_get::<Option<i64>, _>("rate_read")? else { return Ok(None) };
+    let (money, thinking) = (row.try_get("rate_money")?, row.try_get("rate_thinking")?);
+    let second = WorstCase { money: Money(count(money)), thinking: Tokens(count(thinking)) };
+    Ok(Some(Rate { read: Money(count(read)), second }))
 }
 
 fn about(row: &PgRow) -> Result<About, sqlx::Error> {

@@ -58,6 +58,7 @@ pub(super) const MIGRATIONS: &[(i64, &str, &str)] = &[
     (14, "beside_turns", include_str!("../../../migrations/sqlite/0014_beside_turns.sql")),
     (15, "parts", include_str!("../../../migrations/sqlite/0015_parts.sql")),
     (16, "episode_raises", include_str!("../../../migrations/sqlite/0016_episode_raises.sql")),
+    (17, "rates", include_str!("../../../migrations/sqlite/0017_rates.sql")),
 ];
 
 /// What a start reads.

@@ -3,14 +3,14 @@
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, Sqlite};
 
-use crate::catalog::Prices;
+use crate::catalog::{Prices, WorstCase};
 use crate::chat::ToolCounts;
-use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Resolved};
+use crate::ledger::{About, AccountId, Amounts, Dispatched, Extended, IfAbandoned, Metered, Rate, Resolved};
 use crate::storage::books::PartRow;
 use crate::storage::calls;
 use crate::units::{Count, EpisodeId, Money, Price, RequestId, Timestamp, Tokens};
 
-/// Rows in one statement: the database takes 32,766 values, and a resolution has 22.
+/// Rows in one statement: the database takes 32,766 values, and a resolution has 23.
 const ROWS_MAX: usize = 1024;
 
 type Statement = QueryBuilder<Sqlite>;
@@ -24,7 +24,8 @@ pub(super) fn insert_dispatched(rows: &[&Dispatched]) -> Statement {
     let mut statement = Statement::new(
         "INSERT INTO reservations \
          (id, account, model, end_user, tag, money, thinking, tool_calls, price_input, price_output, \
-          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost, turns) ",
+          if_abandoned, admitted_at, expires_at, episode, tools, tools_cost, turns, rate_read, rate_money, \
+          rate_thinking) ",
     );
     statement.push_values(rows, |mut values, row| {
         values.push_bind(row.id.as_bytes().to_vec());
@@ -37,6 +38,9 @@ pub(super) fn insert_dispatched(rows: &[&Dispatched]) -> Statement {
         values.push_bind(row.admitted.0);
         values.push_bind(row.expires.0);
         push_step(&mut values, &row.about, &row.tools, row.tools_cost);
+        values.push_bind(row.rate.map(|rate| whole(rate.read.0)));
+        values.push_bind(row.rate.map(|rate| whole(rate.second.money.0)));
+        values.push_bind(row.rate.map(|rate| whole(rate.second.thinking.0)));
     });
     statement.push(" ON CONFLICT DO NOTHING");
     statement
@@ -57,11 +61,12 @@ pub(super) fn insert_extended(rows: &[&Extended]) -> Statement {
 
 pub(super) fn insert_metered(rows: &[&Metered]) -> Statement {
     let mut statement =
-        Statement::new("INSERT INTO meterings (reservation, step, money, thinking, tool_calls) ");
+        Statement::new("INSERT INTO meterings (reservation, step, money, thinking, tool_calls, metered_at) ");
     statement.push_values(rows, |mut values, row| {
         values.push_bind(row.id.as_bytes().to_vec());
         values.push_bind(i64::from(row.step));
         push_amounts(&mut values, row.spent);
+        values.push_bind(row.at.map(|at| at.0));
     });
     statement.push(" ON CONFLICT DO NOTHING");
     statement
@@ -143,6 +148,7 @@ pub(super) fn amounts_i64(amounts: Amounts) -> [i64; 3] {
 pub(super) const UNRESOLVED: &str = "\
     SELECT r.id, r.account, r.end_user, r.tag, r.price_input, r.price_output, r.if_abandoned, \
            r.admitted_at, r.expires_at, r.episode, r.tools, r.tools_cost, r.turns, \
+           r.rate_read, r.rate_money, r.rate_thinking, m.metered_at, \
            coalesce((SELECT model FROM extensions WHERE reservation = r.id ORDER BY step DESC LIMIT 1), r.model) \
                AS model, \
            r.money + coalesce(sum(e.money), 0) AS money, \
@@ -169,7 +175,9 @@ pub(super) fn dispatched(row: &SqliteRow) -> Result<Dispatched, sqlx::Error> {
         held,
         prices: input.zip(output).map(prices),
         if_abandoned: IfAbandoned::of_word(row.try_get("if_abandoned")?),
+        rate: rate(row)?,
         metered: metered(row)?,
+        metered_at: row.try_get::<Option<i64>, _>("metered_at")?.map(Timestamp),
         admitted: Timestamp(row.try_get("admitted_at")?),
         expires: Timestamp(row.try_get("expires_at")?),
     })
@@ -191,6 +199,14 @@ pub(super) fn amounts(row: &SqliteRow) -> Result<Amounts, sqlx::Error> {
         tool_calls: Count(count(tool_calls)),
         requests: Count::ZERO,
     })
+}
+
+/// Rows from before there were rates have none.
+fn rate(row: &SqliteRow) -> Result<Option<Rate>, sqlx::Error> {
+    let Some(read) = row.try_get::<Option<i64>, _>("rate_read")? else { return Ok(None) };
+    let (money, thinking) = (row.try_get("rate_money")?, row.try_get("rate_thinking")?);
+    let second = WorstCase { money: Money(count(money)), thinking: Tokens(count(thinking)) };
+    Ok(Some(Rate { read: Money(count(read)), second }))
 }
 
 fn metered(row: &SqliteRow) -> Result<Option<Amounts>, sqlx::Error> {

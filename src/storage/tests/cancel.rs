@@ -47,6 +47,7 @@ async fn life(ledger: &Ledger) {
         step: None,
         prices: None,
         if_abandoned: IfAbandoned::PostWhole,
+        rate: None,
         now,
         expires: now + Duration::from_secs(600),
     };

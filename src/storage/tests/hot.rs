@@ -112,6 +112,7 @@ fn claim() -> Claim {
         step: None,
         prices: None,
         if_abandoned: IfAbandoned::PostWhole,
+        rate: None,
         now,
         expires: now + Duration::from_secs(60),
     }

@@ -82,7 +82,18 @@ fn reserve(ledger: &Ledger, nanos: u64) -> Reservation {
         (AccountId::new("anonymous"), RequestId::new(), now + std::time::Duration::from_secs(60));
     let (about, if_abandoned) = (About::default(), IfAbandoned::PostWhole);
     ledger
-        .reserve(Claim { account, id, about, worst, step: None, prices: None, if_abandoned, now, expires })
+        .reserve(Claim {
+            account,
+            id,
+            about,
+            worst,
+            step: None,
+            prices: None,
+            if_abandoned,
+            rate: None,
+            now,
+            expires,
+        })
         .unwrap()
 }
 

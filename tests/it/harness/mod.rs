@@ -19,4 +19,4 @@ pub(crate) use deployment::{Deployment, Says};
 pub(crate) use managed::Managed;
 pub(crate) use process::{Folder, Process};
 pub(crate) use upstream::{Manner, Upstream};
-pub(crate) use world::{Served, Stored, World, auto, model, tenant};
+pub(crate) use world::{Caller, Served, Stored, World, auto, model, tenant};

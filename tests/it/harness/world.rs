@@ -14,7 +14,7 @@ use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::Scripted;
 use stint::catalog::{self, Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
 use stint::config;
-use stint::gateway::{Agents, Gateway, LearnSettings, Learning, Parts};
+use stint::gateway::{self, Agents, Gateway, LearnSettings, Learning, Parts};
 use stint::history::Stories;
 use stint::http::{self, Server, Service};
 use stint::idempotency::{self, Idempotency, MemoryAnswers};
@@ -126,6 +126,10 @@ pub(crate) struct Stored {
     pub(crate) conversations: Arc<dyn Conversations>,
     /// How responses are kept.
     pub(crate) kept: stored::Settings,
+    /// How the ledger works.
+    pub(crate) pace: stint::ledger::Settings,
+    /// How long money is waited for that others hold.
+    pub(crate) wait_max: Duration,
 }
 
 impl Stored {
@@ -135,7 +139,8 @@ impl Stored {
             (Arc::new(MemoryEpisodes::default()), Arc::new(MemoryResponses::default()));
         let conversations = Arc::new(MemoryConversations::default());
         let (agents, kept) = (agent::Settings::default(), stored::Settings::default());
-        Stored { journal, bank: None, episodes, agents, responses, conversations, kept }
+        let (pace, wait_max) = (stint::ledger::Settings::default(), Duration::from_secs(30));
+        Stored { journal, bank: None, episodes, agents, responses, conversations, kept, pace, wait_max }
     }
 
     /// All in one database.
@@ -146,7 +151,7 @@ impl Stored {
     }
 
     async fn ledger(&self, tasks: &Tasks, observer: Arc<Quiet>, terms: &[Terms]) -> Ledger {
-        let settings = Default::default();
+        let settings = self.pace;
         match &self.bank {
             Some(bank) => Ledger::share(tasks, bank.clone(), observer, settings, terms).await,
             None => {
@@ -296,7 +301,7 @@ impl World {
             None => Learning::off(),
         };
         let gateway = Gateway::new(Parts {
-            settings: settings.gateway,
+            settings: gateway::Settings { wait_max: stored.wait_max, ..settings.gateway },
             tasks: tasks.clone(),
             metrics: metrics.clone(),
             ledger: ledger.clone(),

@@ -29,7 +29,7 @@ async fn keep_books(journal: &dyn Journal) {
             let row = if number == 1 { step(row) } else { row };
             let more = amounts(7, 0);
             let extended = Entry::Extended(Extended { id: row.id, step: 1, more, model: None });
-            let metered = Entry::Metered(Metered { id: row.id, step: 1, spent: amounts(3, 3) });
+            let metered = Entry::Metered(Metered { id: row.id, step: 1, spent: amounts(3, 3), at: None });
             let mut end =
                 resolved(&row, How::Settled, Amounts { tool_calls: row.held.tool_calls, ..amounts(20, 10) });
             (end.detail.tools, end.detail.tools_cost) = (row.tools.clone(), row.tools_cost);

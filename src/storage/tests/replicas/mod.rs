@@ -159,6 +159,7 @@ fn claim_at(account: &str, nanos: u64, now: Timestamp) -> Claim {
         step: None,
         prices: None,
         if_abandoned: IfAbandoned::PostWhole,
+        rate: None,
         now,
         expires: now + Duration::from_secs(600),
     }

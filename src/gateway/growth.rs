@@ -1,0 +1,225 @@
+//! An answer that grows beyond what was set aside for it at first: more is set aside beside the stream.
+//!
+//! Once half of what is covered is used, as much again is set aside, durably, before any of it is passed on. There are eight
+//! steps at most, each of them a row in the ledger; the last goes to the whole limit. What other open requests hold may come
+//! back, so it is waited for; a ledger that is silent is not missing money.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::catalog::{Offer, SolutionEnded, Spent, Tariff};
+use crate::execute::{Cover, Meter};
+use crate::units::{Money, Tokens};
+
+use super::books::{Books, Uncovered};
+use super::flying::Flying;
+
+/// How many times more is set aside at most.
+const STEPS_MAX: u32 = 8;
+/// How often it is tried again where more was not to be had.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// The first look at what was taken, and the part of the time that passed after which comes the next.
+const CHECKPOINT_MIN: Duration = Duration::from_millis(250);
+const CHECKPOINT_PART: u32 = 5;
+
+/// What is covered of the answers to an offer, and what may still be.
+pub(super) struct Growth {
+    cover: Cover,
+    /// How many answers there are.
+    answers: u64,
+    /// What is covered of each, where all are as long.
+    each: Tokens,
+    most: Tokens,
+    steps: u32,
+    /// What was set aside beyond the offer's own worst case.
+    extra: Money,
+    /// When to try again.
+    again: Option<Instant>,
+}
+
+impl Growth {
+    /// Of so many answers to an offer; nothing where all that they may take is set aside at first.
+    pub(super) fn of(offer: &Offer, choices: u32) -> Option<Growth> {
+        let Offer { opening, solution, samples, .. } = *offer;
+        (opening < solution).then(|| {
+            let answers = u64::from(choices) * u64::from(samples.max(1));
+            let cover = Cover::new(opening * answers);
+            Growth {
+                cover,
+                answers,
+                each: opening,
+                most: solution,
+                steps: 0,
+                extra: Money::ZERO,
+                again: None,
+            }
+        })
+    }
+
+    /// What the choices go by.
+    pub(super) fn cover(&self) -> &Cover {
+        &self.cover
+    }
+
+    /// Waits until there is something to do.
+    async fn due(&self) {
+        if self.is_over() {
+            return pending().await;
+        }
+        if let Some(again) = self.again {
+            tokio::time::sleep_until(again).await;
+        }
+        self.cover.half_used().await;
+    }
+
+    fn is_over(&self) -> bool {
+        self.each >= self.most
+    }
+
+    /// What each answer is to be covered up to next.
+    fn next(&self) -> Tokens {
+        let is_last = self.steps + 1 >= STEPS_MAX;
+        if is_last { self.most } else { (self.each * 2).max(Tokens(1)).min(self.most) }
+    }
+
+    /// All answers are covered up to there.
+    fn reached(&mut self, each: Tokens, extra: Money) {
+        let more = (each.saturating_sub(self.each)) * self.answers;
+        (self.each, self.extra, self.again) = (each, extra, None);
+        self.steps += 1;
+        // Beyond its own limit no choice writes, so whoever has got there is held by nothing else.
+        self.cover.extend(if self.is_over() { Tokens::MAX } else { more });
+    }
+
+    /// So many more tokens of all answers together are covered, though less than was wanted.
+    fn reached_in_part(&mut self, more: Tokens, extra: Money) {
+        self.extra = extra;
+        self.steps += 1;
+        self.cover.extend(more);
+    }
+
+    /// There will not be more.
+    fn ends(&mut self, ended: SolutionEnded) {
+        self.each = self.most;
+        self.cover.end(ended);
+    }
+
+    /// True where a choice has waited so long.
+    fn has_waited(&self, patience: Duration) -> bool {
+        self.cover.waited().is_some_and(|waited| waited >= patience)
+    }
+}
+
+/// When a running request is noted in the ledger: soon at first, so that what was written since is a small part of it.
+struct Checkpoints {
+    began: Instant,
+    most: Duration,
+    /// What was noted last, and when.
+    last: Option<(Instant, Money)>,
+}
+
+impl Checkpoints {
+    /// How long until the next one.
+    fn next(&self) -> Duration {
+        (self.began.elapsed() / CHECKPOINT_PART).clamp(CHECKPOINT_MIN.min(self.most), self.most)
+    }
+
+    /// What is noted of a request that has cost so much: whoever finds the note finds it half way to the next one, as a rule,
+    /// so what is written until then at the pace of late is part of it.
+    fn noted(&mut self, cost: Money, wait: Duration) -> Money {
+        let now = Instant::now();
+        let before = self.last.replace((now, cost));
+        let Some((at, less)) = before else { return cost };
+        let passed = (now - at).as_secs_f64().max(1e-3);
+        let part = wait.as_secs_f64() / 2.0 / passed;
+        cost + Money::from_dollars_up(cost.saturating_sub(less).as_dollars() * part)
+    }
+}
+
+impl Flying {
+    /// What is done beside a run: it is noted what was taken so far, and more is set aside where an answer grows.
+    pub(super) async fn beside(
+        &self,
+        offer: &Offer,
+        meters: &[Meter],
+        mut growth: Option<&mut Growth>,
+        books: &mut Books,
+    ) -> Infallible {
+        let (began, most) = (Instant::now(), self.parts.settings.meter_every);
+        let mut checkpoints = Checkpoints { began, most, last: None };
+        let mut due = began + checkpoints.next();
+        loop {
+            let grows = async {
+                match growth.as_deref() {
+                    Some(growth) => growth.due().await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                () = tokio::time::sleep_until(due) => {
+                    let wait = checkpoints.next();
+                    due = Instant::now() + wait;
+                    let spent: Vec<Spent> = meters.iter().map(Meter::read).collect();
+                    books.meter(checkpoints.noted(self.cost(offer, &spent), wait), &spent);
+                }
+                () = grows => {
+                    if let Some(growth) = growth.as_deref_mut() {
+                        self.grow(offer, growth, books).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sets more aside for an answer that grows, as far as there is more.
+    async fn grow(&self, offer: &Offer, growth: &mut Growth, books: &mut Books) {
+        let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else {
+            // What has no price takes no money.
+            return growth.reached(growth.most, growth.extra);
+        };
+        let (each, began) = (growth.next(), Instant::now());
+        let more = each.saturating_sub(growth.each) * growth.answers;
+        let extra = growth.extra + tariff.output_most(more);
+        match books.grow(offer, extra).await {
+            Ok(()) => growth.reached(each, extra),
+            Err(Uncovered::Own { left }) => self.grow_by(left, (offer, &tariff), growth, books).await,
+            Err(Uncovered::Short(short)) => {
+                let about = self.about(offer);
+                let is_held = self.parts.ledger.may_come_back(&self.account, &about, &short, books.held());
+                if is_held && !growth.has_waited(self.parts.settings.wait_max) {
+                    growth.again = Some(Instant::now() + LOOK_EVERY);
+                } else {
+                    let left = short.money_left();
+                    self.grow_by(left, (offer, &tariff), growth, books).await;
+                }
+            }
+            Err(Uncovered::Silent) => {
+                let most = self.parts.ledger.dispatch_max();
+                let is_late = growth.cover.waited().is_some() && began.elapsed() >= most;
+                if is_late || growth.has_waited(most) {
+                    growth.ends(SolutionEnded::Ledger);
+                }
+                growth.again = Some(Instant::now() + LOOK_EVERY);
+            }
+        }
+    }
+
+    /// Takes what is left, where that is less than was wanted; nothing comes after it.
+    async fn grow_by(
+        &self,
+        left: Money,
+        (offer, tariff): (&Offer, &Tariff),
+        growth: &mut Growth,
+        books: &mut Books,
+    ) {
+        let more = tariff.output_for(left);
+        let extra = growth.extra + tariff.output_most(more);
+        if more > Tokens::ZERO && books.grow(offer, extra).await.is_ok() {
+            growth.reached_in_part(more, extra);
+        }
+        growth.ends(SolutionEnded::Money);
+    }
+}

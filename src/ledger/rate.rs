@@ -1,0 +1,109 @@
+//! What can have been taken of a reservation that nobody settled, by the time that passed.
+
+use std::time::Duration;
+
+use crate::catalog::WorstCase;
+use crate::units::{Money, Timestamp, Tokens};
+
+use super::{Amounts, Dispatched, IfAbandoned};
+
+/// A request is looked at for the first time before so much has passed.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
+/// How fast a request takes money at most, as it was known at its dispatch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rate {
+    /// What reading its prompt costs at most.
+    pub read: Money,
+    /// What can be written in a second.
+    pub second: WorstCase,
+}
+
+impl Rate {
+    /// What can be written in this time.
+    fn most_in(self, time: Duration) -> Amounts {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let of = |amount: u64| {
+            let exact = u128::from(amount) * u128::from(millis);
+            u64::try_from(exact.div_ceil(1_000)).unwrap_or(u64::MAX)
+        };
+        let (money, thinking) = (Money(of(self.second.money.0)), Tokens(of(self.second.thinking.0)));
+        Amounts { money, thinking, ..Amounts::ZERO }
+    }
+}
+
+/// What is charged for a dispatched reservation that nobody settled until `now`, of which so much was held. Tool calls are not
+/// metered: the caller may have seen all that were set aside.
+pub(super) fn abandoned_charge(
+    row: &Dispatched,
+    held: Amounts,
+    metered: Option<(Amounts, Option<Timestamp>)>,
+    now: Timestamp,
+) -> Amounts {
+    let since = |then: Timestamp| {
+        Duration::from_millis(u64::try_from(now.0.saturating_sub(then.0)).unwrap_or_default())
+    };
+    let taken = match (row.if_abandoned, metered, row.rate) {
+        // What was noted last reaches half way to the next note, and whoever serves it has stopped with us.
+        (IfAbandoned::PostMetered, Some((spent, _)), _) => Some(spent),
+        (IfAbandoned::PostMetered, None, Some(rate)) => {
+            let written = rate.most_in(since(row.admitted).min(FIRST_LOOK));
+            Some(Amounts { money: rate.read + written.money, ..written })
+        }
+        (IfAbandoned::PostWhole, Some((spent, Some(at))), Some(rate)) => {
+            let written = rate.most_in(since(at));
+            let (money, thinking) = (spent.money + written.money, spent.thinking + written.thinking);
+            Some(Amounts { money, thinking, ..spent })
+        }
+        (IfAbandoned::PostWhole, None, Some(rate)) => {
+            let written = rate.most_in(since(row.admitted));
+            Some(Amounts { money: rate.read + written.money, ..written })
+        }
+        (IfAbandoned::PostWhole, Some((_, None)), _) | (_, _, None) => None,
+    };
+    let Some(taken) = taken else { return held };
+    // Money with the price of all tool calls, as far as that was set aside. What is known to be spent may be more.
+    let known = metered.map_or(Amounts::ZERO, |(spent, _)| spent);
+    let money = (taken.money + row.tools_cost).min(held.money).max(known.money);
+    let thinking = taken.thinking.min(held.thinking).max(known.thinking);
+    Amounts { money, thinking, tool_calls: held.tool_calls, ..taken }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::conformance::{amounts, dispatched};
+
+    const RATE: Rate = Rate { read: Money(5), second: WorstCase { money: Money(40), thinking: Tokens(10) } };
+
+    /// Of 1,000 nano-dollars and 100 thinking tokens.
+    fn check(if_abandoned: IfAbandoned, metered: Option<(u64, i64)>, now: i64, expected: (u64, u64)) {
+        let row =
+            Dispatched { if_abandoned, rate: Some(RATE), ..dispatched("a", 1_000, amounts(1_000, 100)) };
+        let metered = metered.map(|(nanos, at)| (amounts(nanos, 7), Some(Timestamp(at))));
+        let charge = abandoned_charge(&row, row.held, metered, Timestamp(now));
+        assert_eq!((charge.money.0, charge.thinking.0), expected);
+    }
+
+    #[test]
+    fn no_more_is_posted_than_can_have_been_written_in_the_time_that_passed() {
+        let (whole, metered) = (IfAbandoned::PostWhole, IfAbandoned::PostMetered);
+        check(whole, None, 3_500, (5 + 100, 25));
+        check(whole, None, 900_000, (1_000, 100));
+        check(whole, Some((60, 3_000)), 3_500, (60 + 20, 12));
+        check(metered, None, 1_500, (5 + 20, 5));
+        check(metered, None, 900_000, (5 + 40, 10));
+        check(metered, Some((60, 3_000)), 900_000, (60, 7));
+    }
+
+    #[test]
+    fn what_was_written_down_before_rates_were_is_posted_as_it_was_then() {
+        let row = dispatched("a", 1_000, amounts(1_000, 100));
+        let now = Timestamp(2_000);
+        assert_eq!(abandoned_charge(&row, row.held, Some((amounts(60, 7), None)), now), row.held);
+        let row = Dispatched { if_abandoned: IfAbandoned::PostMetered, ..row };
+        assert_eq!(abandoned_charge(&row, row.held, None, now), row.held);
+        let metered = abandoned_charge(&row, row.held, Some((amounts(60, 7), None)), now);
+        assert_eq!(metered.money, Money(60));
+    }
+}
