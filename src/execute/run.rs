@@ -70,8 +70,8 @@ pub struct Progress {
     /// When its running part was called for, and how its target writes.
     pub(super) began: Option<(Instant, Writing)>,
     /// The tool calls of which something was shown, by their indices.
-    called: Vec<u32>,
-    due: Due,
+    pub(super) called: Vec<u32>,
+    pub(super) due: Due,
 }
 
 impl Progress {
