@@ -203,3 +203,19 @@ fn a_second_attempt_goes_only_to_another_target_that_works_and_it_pays_as_for_a_
     assert_eq!(beside(&mut yard, &[1]), Some(0));
     assert_eq!(yard.finds(&need(1)), Answer::To { place: 1, probe: true });
 }
+
+#[test]
+fn a_target_that_did_not_hold_its_limit_is_only_asked_where_no_other_can_be() {
+    let mut yard = Yard::new(2);
+    let home = yard.call(1, true).unwrap();
+    yard.roster.overran(home, yard.now);
+    for number in 0..20 {
+        assert_ne!(yard.call(number, true), Some(home));
+    }
+    assert!(!yard.roster.standing(yard.now)[home].holds_limits);
+    let not = [1 - home];
+    let need = Need { not: &not, ..need(1) };
+    assert!(matches!(yard.finds(&need), Answer::To { place, .. } if place == home), "none else is left");
+    yard.passes(DISTRUST.as_secs_f64() + 1.0);
+    assert_eq!(yard.call(1, true), Some(home));
+}
