@@ -6,7 +6,7 @@ use super::picky::Picky;
 use super::{backend, body, serve};
 use crate::harness::tools::{printed, tool};
 
-/// What Open WebUI puts beside model and messages of an endpoint that is compatible with OpenAI, with every setting touched.
+/// What `Open WebUI` puts beside model and messages of an endpoint that is compatible with OpenAI, with every setting touched.
 fn open_webui() -> Value {
     json!({
         "stream": true, "temperature": 0.7, "top_p": 0.9, "top_k": 40, "min_p": 0.05, "max_tokens": 64,
