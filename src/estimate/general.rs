@@ -14,7 +14,7 @@ use super::prior::{self, Traits};
 use super::{LENGTH_MAX, Told, View, demand, hardness, logistic};
 
 /// The median of what the prior predicts of the logarithm of a thought's length, over 2,980 everyday prompts of public sets
-/// (BELLE, `IFEval`, prompts.chat, self-instruct and others): a model's own usual length takes its place.
+/// (BELLE, `IFEval`, `prompts.chat`, self-instruct and others): a model's own usual length takes its place.
 const EVERYDAY: f64 = 6.0;
 
 /// A request as models are told about it that were never measured here.
