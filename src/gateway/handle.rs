@@ -118,7 +118,8 @@ impl Gateway {
     pub fn unknown(&self, tenant: &Tenant, name: &str) -> Refusal {
         let known = self.catalog_of(tenant);
         let names = known.models.keys().chain(known.routes.keys()).map(AsRef::as_ref);
-        let nearest = nearest(name, names).map(Into::into);
+        // Of a shorter name every letter may be a slip.
+        let nearest = nearest(name, names).filter(|_| name.len() > 2).map(Into::into);
         Refusal::UnknownModel { name: name.to_owned(), nearest }
     }
 
