@@ -26,6 +26,7 @@ pub struct Backends {
 }
 
 impl Backends {
+    #[expect(clippy::too_many_lines, reason = "a table of series")]
     pub(super) fn new(make: &Maker) -> Result<Backends, Error> {
         let target = &["model", "target"];
         Ok(Backends {
