@@ -90,12 +90,12 @@ fn streamed(answer: &Answer) -> Got {
     let chunks = answer.chunks();
     assert!(chunks.done, "{}", answer.text);
     assert_eq!(chunks.joined(0, "reasoning_content"), "");
-    let finish = chunks.all.iter().map(|chunk| &chunk["choices"][0]["finish_reason"]);
+    let mut finish = chunks.all.iter().map(|chunk| &chunk["choices"][0]["finish_reason"]);
     let usage = chunks.all.iter().map(|chunk| &chunk["usage"]).find(|usage| usage.is_object());
     let usage = usage.expect("a chunk with the usage");
     Got {
         text: chunks.joined(0, "content"),
-        finish: finish.filter(|finish| finish.is_string()).next_back().expect("an end").clone(),
+        finish: finish.rfind(|finish| finish.is_string()).expect("an end").clone(),
         prompt: usage["prompt_tokens"].clone(),
         completion: usage["completion_tokens"].clone(),
     }

@@ -110,7 +110,7 @@ impl Backend for Asked {
                 match turn {
                     0 => upstream.answer(tokens).await,
                     turn if turn < events => {
-                        tokio::time::sleep(upstream.takes(pause.as_secs_f64() * 1e3)).await
+                        tokio::time::sleep(upstream.takes(pause.as_secs_f64() * 1e3)).await;
                     }
                     turn if turn == events => {}
                     _ => return None,

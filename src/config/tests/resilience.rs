@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{check, load_text};
-use crate::backend::fleet;
+use crate::backend::fleet::{self, Signal};
 use crate::chat::Origin;
 use crate::config::{Deployment, Served, Source};
 use crate::units::Priority;
