@@ -136,6 +136,9 @@ fn model() -> Model {
         services: vec![catalog::Service::Chat],
         capabilities: Vec::new(),
         efforts: Vec::new(),
+        members: catalog::MemberRules::default(),
+        reference: None,
+        specialty: None,
         resumes_tools: false,
         stops_billing: true,
     }

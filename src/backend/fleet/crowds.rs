@@ -187,6 +187,8 @@ impl Crowd {
             seed: 1,
             hidden: false,
             tells_limit: true,
+            effort: None,
+            effort_least: None,
         };
         let mut pieces = seat.backend().generate(call).await.unwrap();
         while let Some(piece) = pieces.next().await {

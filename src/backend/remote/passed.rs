@@ -64,7 +64,16 @@ mod tests {
             "chat_template_kwargs": { "enable_thinking": true, "language": "de" } });
         let Value::Object(passed) = passed else { unreachable!() };
         let request = Arc::new(Request { passed, ..Request::new("m", Vec::new()) });
-        let call = Call { request, class, part, seed: 1, hidden: false, tells_limit: true, effort: None };
+        let call = Call {
+            request,
+            class,
+            part,
+            seed: 1,
+            hidden: false,
+            tells_limit: true,
+            effort: None,
+            effort_least: None,
+        };
         let rules = MemberRules { unknown: UnknownMembers::Pass, ..MemberRules::default() };
         let mut body = json!({ "temperature": 0, "chat_template_kwargs": { "enable_thinking": false } });
         add(&mut body, &call, &rules);
