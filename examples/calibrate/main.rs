@@ -37,8 +37,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (held_out, fitted) = split(&traces);
     report::write(&mut std::io::stderr(), &fit(&fitted), &held_out)?;
     let models = [(model.as_str().into(), fit(&traces))].into();
-    let calibration =
-        Calibration { prior: prior(), models, general: Arc::default(), abilities: BTreeMap::new() };
+    let calibration = Calibration {
+        prior: prior(),
+        models,
+        general: Arc::default(),
+        abilities: BTreeMap::new(),
+        thoughts: BTreeMap::new(),
+    };
     let command = format!("cargo run --example calibrate -- {model} {path}");
     Ok(std::io::stdout().write_all(document(&calibration, &command)?.as_bytes())?)
 }

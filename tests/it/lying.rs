@@ -210,7 +210,7 @@ async fn check_answer(way: Way, lie: Lie, stream: bool) {
     assert!(solution["used"].as_u64().is_some_and(|used| used <= TOLERATED), "{what}");
     match lie {
         Lie::TooMuch => {
-            assert_eq!((finish, solution["ended"].as_str()), (json!("stop"), Some("stop")), "{what}")
+            assert_eq!((finish, solution["ended"].as_str()), (json!("stop"), Some("stop")), "{what}");
         }
         _ => {
             assert_eq!(finish, "length", "{what}");

@@ -10,15 +10,15 @@ fn gateway() -> Process {
     Folder::new(&format!("[[key]]\nname = \"test\"\nhash = [\"{old}\", \"{new}\"]\n")).serve()
 }
 
-fn with(more: Value) -> Value {
+fn with(more: &Value) -> Value {
     let mut body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "1+1=" }] });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     body
 }
 
-fn check(answer: &Answer, status: u16, code: &str, param: Value, words: &[&str]) {
+fn check(answer: &Answer, status: u16, code: &str, param: &Value, words: &[&str]) {
     let error = answer.error();
-    assert_eq!((answer.status, &error["code"], &error["param"]), (status, &json!(code), &param), "{error}");
+    assert_eq!((answer.status, &error["code"], &error["param"]), (status, &json!(code), param), "{error}");
     let message = error["message"].as_str().unwrap();
     for words in words {
         assert!(message.contains(words), "{words:?} in {message:?}");
@@ -28,23 +28,23 @@ fn check(answer: &Answer, status: u16, code: &str, param: Value, words: &[&str])
 #[tokio::test]
 async fn a_newcomers_mistakes_are_answered_with_what_to_change() {
     let process = gateway();
-    let ask = async |more: Value| process.ask("sk-test", &with(more)).await;
+    let ask = async |more: Value| process.ask("sk-test", &with(&more)).await;
     let meant = ["no model \"resoner\"", "did you mean \"reasoner\"?"];
-    check(&ask(json!({ "model": "resoner" })).await, 404, "model_not_found", json!("model"), &meant);
+    check(&ask(json!({ "model": "resoner" })).await, 404, "model_not_found", &json!("model"), &meant);
     let listed = process.get("sk-test", "/v1/models/resoner").await;
-    check(&listed, 404, "model_not_found", json!("model"), &meant);
+    check(&listed, 404, "model_not_found", &json!("model"), &meant);
     let image =
         json!([{ "type": "text", "text": "x" }, { "type": "image_url", "image_url": { "url": "data:," } }]);
     let messages = json!([{ "role": "user", "content": "x" }, { "role": "user", "content": image }]);
     let named = ["cannot do images, which messages[1].content[1] asks for"];
     let answer = ask(json!({ "messages": messages })).await;
-    check(&answer, 400, "model_not_capable", json!("messages[1].content[1]"), &named);
+    check(&answer, 400, "model_not_capable", &json!("messages[1].content[1]"), &named);
     let audio = process.get("sk-test", "/v1/audio/speech").await;
     check(
         &audio,
         404,
         "endpoint_not_served",
-        json!(null),
+        &json!(null),
         &["/v1/audio is not served here", "/v1/responses"],
     );
 }
@@ -55,7 +55,7 @@ async fn limits_on_tool_calls_are_on_tools_that_there_are_and_show_their_form() 
     let tools = json!([{ "type": "function", "function": { "name": "search" } }]);
     let ask = async |limits: Value| {
         process
-            .ask("sk-test", &with(json!({ "tools": tools, "budget": { "tool_calls": limits } })))
+            .ask("sk-test", &with(&json!({ "tools": tools, "budget": { "tool_calls": limits } })))
             .await
             .error()
     };
@@ -70,7 +70,7 @@ async fn limits_on_tool_calls_are_on_tools_that_there_are_and_show_their_form() 
     assert_eq!(ask(json!({ "search": 5, "*": 9 })).await["code"], "model_not_capable");
     // A program's headers hold for its sub-agents too, which have other tools.
     let of_program = [("x-budget-tool-calls", r#"{"Agent": 2}"#)];
-    let sent = process.request("sk-test", &with(json!({ "tools": tools })), &of_program);
+    let sent = process.request("sk-test", &with(&json!({ "tools": tools })), &of_program);
     assert_eq!(Answer::of(sent).await.error()["code"], "model_not_capable");
 }
 
@@ -79,12 +79,12 @@ async fn a_missing_key_is_told_from_a_wrong_one_and_each_of_two_is_right() {
     let process = gateway();
     let path = format!("{}/v1/models", process.base);
     let missing = Answer::of(process.client.get(&path)).await;
-    check(&missing, 401, "missing_api_key", json!(null), &["You didn't provide an API key"]);
+    check(&missing, 401, "missing_api_key", &json!(null), &["You didn't provide an API key"]);
     check(
         &process.get("sk-other", "/v1/models").await,
         401,
         "invalid_api_key",
-        json!(null),
+        &json!(null),
         &["Incorrect API key"],
     );
     for key in ["sk-test", "sk-next"] {

@@ -159,7 +159,8 @@ fn mixes_tags(limit: usize, again: bool) -> Vec<Piece> {
 fn an_answer_is_delivered_once_wherever_the_first_phase_is_cut() {
     for cut in 1..=44 {
         let terms = terms(Class::Continue, cut, 400);
-        let seen = play(terms, &[&mixes_tags(cut as usize, false), &mixes_tags(usize::MAX, true)]);
+        let seen =
+            play(terms, &[&mixes_tags(usize::try_from(cut).unwrap(), false), &mixes_tags(usize::MAX, true)]);
         assert_eq!(
             (seen.answer.as_str(), seen.finish),
             ("The answer is 4.", Some(Finish::Stop)),
