@@ -21,6 +21,7 @@ use super::reader::{Document, Section};
 use super::route::Models;
 use super::tariff;
 use super::unthought;
+use super::value::AnyText;
 
 /// The keys that models of only some kinds have.
 const OF_SOME: [&str; 8] = [
@@ -299,7 +300,7 @@ fn of_its_source(section: &Section<'_>, Declared { kind, served, model, .. }: &m
             if *kind == Kind::Vllm {
                 syntax(section, &mut settings.tool_syntax, model);
             }
-            section.set("hand_off", &mut settings.hand_off);
+            closing(section, &mut settings.hand_off);
             let is_empty = settings.hand_off.is_empty();
             if !section.has("hand_off") && !is_empty && !settings.hand_off.contains(&settings.end_tag) {
                 settings.hand_off = HAND_OFF.replace(END_TAG, &settings.end_tag);
@@ -313,14 +314,14 @@ fn of_its_source(section: &Section<'_>, Declared { kind, served, model, .. }: &m
         Source::LlamaCpp(settings) => {
             section.set("start_tag", &mut settings.start_tag);
             section.set("end_tag", &mut settings.end_tag);
-            section.set("hand_off", &mut settings.hand_off);
+            closing(section, &mut settings.hand_off);
             syntax(section, &mut settings.tool_syntax, model);
             close(section, model, &settings.hand_off, &settings.end_tag);
         }
         Source::File(_, manner) => {
             section.set("start_tag", &mut manner.start_tag);
             section.set("end_tag", &mut manner.end_tag);
-            section.set("hand_off", &mut manner.settings.hand_off);
+            closing(section, &mut manner.settings.hand_off);
             syntax(section, &mut manner.settings.tool_syntax, model);
             close(section, model, &manner.settings.hand_off, &manner.end_tag);
         }
@@ -344,6 +345,13 @@ fn syntax(section: &Section<'_>, known: &mut Option<Syntax>, model: &mut Model) 
     if let Some(stated) = section.word("tool_syntax", &SYNTAXES) {
         *known = Some(stated);
         model.resumes_tools = true;
+    }
+}
+
+/// What closes a thought, where that is said; an empty text puts nothing in.
+fn closing(section: &Section<'_>, text: &mut String) {
+    if let Some(AnyText(stated)) = section.get("hand_off") {
+        *text = stated;
     }
 }
 

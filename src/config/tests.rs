@@ -7,6 +7,7 @@ mod kinds;
 mod learn;
 mod resilience;
 mod routes;
+mod unthought;
 
 use std::io::Write;
 use std::time::Duration;

@@ -9,19 +9,21 @@ use super::reader::Section;
 
 /// There is no thought to be held of a model that has none, and none to be closed where nothing may be put in for that:
 /// what is asked for then is the server's own answer.
-pub(super) fn fit(section: Option<&Section<'_>>, Declared { served, model, .. }: &mut Declared) {
-    let thinks = model.thinking_max > Tokens::ZERO;
+pub(super) fn fit(section: Option<&Section<'_>>, Declared { served, model, is_told, .. }: &mut Declared) {
+    // One of which nothing is told may think all the same.
+    let thinks = model.thinking_max > Tokens::ZERO || !*is_told;
     if let Source::LlamaCpp(settings) = &mut served.source {
         // What is stated holds; else the chat template tells.
         let is_stated = section.is_some_and(|section| section.has("thinking_max"));
         settings.thinks = (is_stated || !thinks).then_some(thinks);
     }
-    let puts_in_nothing =
-        section.is_some_and(|section| section.has("hand_off")) && model.hand_off.text.is_empty();
+    let says = |key| section.is_some_and(|section| section.has(key));
+    let puts_in_nothing = says("hand_off") && model.hand_off.text.is_empty();
     if model.classes.contains(&Class::Inline) || (thinks && !puts_in_nothing) {
         return;
     }
-    if model.classes.iter().any(|class| *class != Class::Continue) {
+    // Who states the classes means them.
+    if !says("classes") && model.classes.iter().any(|class| *class != Class::Continue) {
         model.classes.retain(|class| *class != Class::Continue);
     }
     let is_held = model.classes.iter().any(|class| matches!(class, Class::Continue | Class::Effort));

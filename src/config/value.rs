@@ -27,6 +27,18 @@ pub(super) trait Bounded: FromValue + PartialOrd + Copy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Bytes(pub(super) usize);
 
+/// A text that may be empty.
+pub(super) struct AnyText(pub(super) String);
+
+impl FromValue for AnyText {
+    fn from_value(value: &DeValue<'_>) -> Result<AnyText, Wrong> {
+        match value.as_str() {
+            Some(text) => Ok(AnyText(text.to_owned())),
+            None => Err(kind(value, "text", "put it in quotes")),
+        }
+    }
+}
+
 impl FromValue for String {
     fn from_value(value: &DeValue<'_>) -> Result<String, Wrong> {
         match value.as_str() {

@@ -20,8 +20,8 @@ use stint::units::Tokens;
 use crate::harness::{Answer, World, model, tenant};
 use liar::{Liar, Lie, Speech};
 
-/// What the caller allows of the answer, and of the thought where one is wanted.
-const LIMIT: u64 = 10;
+/// What the caller allows of the answer, and of the thought where one is wanted: the least that OpenAI's Responses take.
+const LIMIT: u64 = 16;
 /// The most that is written in sight before a call is hung up on.
 const TOLERATED: u64 = LIMIT + LIMIT / 10 + 32;
 /// What the key has, in nano-dollars.

@@ -40,7 +40,7 @@ fn openai(address: &str) -> OpenAi {
 fn llamacpp(address: &str) -> LlamaCpp {
     LlamaCpp::new(
         &Connections::default(),
-        llamacpp::Settings { client: settings(address), ..llamacpp::Settings::default() },
+        llamacpp::Settings { client: settings(address), thinks: Some(true), ..llamacpp::Settings::default() },
     )
     .unwrap()
 }

@@ -110,7 +110,7 @@ impl Phases {
     pub(super) fn pass(&mut self, text: &str) -> String {
         let most = self.most();
         let Hold { brake, conduct, passed, withheld, is_beyond, .. } = &mut self.hold;
-        if brake.counts_each() {
+        if brake.counts_each() && !*is_beyond {
             // Each of its tokens was held against the limit.
             return text.to_owned();
         }

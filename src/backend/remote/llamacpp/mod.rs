@@ -309,9 +309,11 @@ async fn whole(client: Client, piece: Result<Piece, Failure>) -> Result<Piece, F
 /// The same call of a model that does not think: one answer, as its server makes it.
 fn unthought(call: Call) -> Call {
     let part = match &call.part {
-        Part::Thought { solution, .. } | Part::Whole { solution, .. } | Part::Solution { solution, .. } => {
-            Part::Whole { thinking: Tokens::ZERO, solution: *solution }
+        // What was planned for a thought is the answer's too; whoever allows it less holds it to that.
+        Part::Thought { thinking, solution } | Part::Whole { thinking, solution } => {
+            Part::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
         }
+        Part::Solution { solution, .. } => Part::Whole { thinking: Tokens::ZERO, solution: *solution },
         Part::Total { .. } => call.part.clone(),
     };
     Call { part, ..call }

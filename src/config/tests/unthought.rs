@@ -1,0 +1,19 @@
+//! Models that do not think, and those into whose text nothing may be put.
+
+use super::*;
+use crate::catalog::Class;
+
+fn classes(more: &str) -> Vec<Class> {
+    let text = format!(
+        "[[backend]]\nkind = \"llamacpp\"\nbase_url = \"http://127.0.0.1:9\"\n[[backend.model]]\nname = \"m\"\n\
+         price_input = \"0\"\nprice_output = \"0\"\n{more}"
+    );
+    load_text(&text).unwrap().catalog.models["m"].classes.clone()
+}
+
+#[test]
+fn nothing_is_held_of_a_model_that_does_not_think_and_nothing_put_in_where_that_is_said() {
+    assert_eq!(classes(""), [Class::Continue, Class::Native]);
+    assert_eq!(classes("thinking_max = 0"), [Class::Native]);
+    assert_eq!(classes("hand_off = \"\""), [Class::Native]);
+}
