@@ -12,8 +12,9 @@ use super::run::{Job, Progress, Timed};
 impl Progress {
     /// The same, of whose answer only so much may be written as is covered; `beside` is what is set aside besides.
     #[must_use]
-    pub fn covered_by(self, cover: &Cover, beside: Tokens) -> Progress {
-        Progress { share: Some(Share::of(cover, beside)), ..self }
+    pub fn covered_by(mut self, cover: &Cover, beside: Tokens) -> Progress {
+        self.share = Some(Share::of(cover, beside));
+        self
     }
 
     /// What the choice has taken so far, the running part included; ask at any moment. Of what is hidden, that is no more than
