@@ -320,7 +320,7 @@ fn what_is_missing_of_a_model_is_told_at_its_own_line() {
                 capabilities = []\n";
     let told = doubts(text);
     for words in [
-        "no price is known of bare",
+        "no price is known: bare is weighed at",
         "whether bare can think",
         "bare is taken to do nothing",
         "how able bare is",

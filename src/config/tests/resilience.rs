@@ -137,7 +137,7 @@ fn without_a_word_the_usual_limits_hold_and_each_can_be_said() {
         ],
     );
     check(
-        "[resilience]\nrest_min = '2m'\nconcurrency_start = 2\n",
+        "[resilience]\nrest_min = '2m'\nconcurrency_start = 2\nconcurrency_min = 4\n",
         &[
             "line 1: resilience.rest_max: shorter than rest_min; write the longer one here",
             "line 3: resilience.concurrency_start: not between its bounds; write concurrency_min ≤ \
