@@ -501,3 +501,21 @@ fn an_answer_that_goes_on_thinking_after_a_cut_is_measured() {
     let seen = play(terms(Class::Continue, 3, 8), &[closed, &second[1..]]);
     assert_eq!(seen.spent.leaks, 0, "a thought of its own accord is no leak");
 }
+
+#[test]
+fn an_answer_takes_what_its_thought_leaves_of_a_limit_that_holds_both() {
+    let length = |class, takes_rest, thought_tokens: u64| {
+        let terms = Terms { answer_takes_rest: takes_rest, ..terms(class, 8, 4) };
+        let first = [thought("hm", thought_tokens), TAG];
+        let more = vec![answer("x", 1); 20];
+        match class {
+            Class::Native => play(terms, &[&[&first[..], &more[..]].concat()]).answer.len(),
+            _ => play(terms, &[&[&first[..], &[LIMIT]].concat(), &more]).answer.len(),
+        }
+    };
+    for class in [Class::Native, Class::Continue] {
+        assert_eq!(length(class, true, 3), 4 + 8 - 3, "{class:?}");
+        assert_eq!(length(class, true, 8), 4, "{class:?}");
+        assert_eq!(length(class, false, 3), 4, "{class:?}");
+    }
+}
