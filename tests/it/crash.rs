@@ -153,7 +153,7 @@ fn by_answers(upstream: &Upstream) -> String {
     let hash = stint::tenant::hash_key("sk-test");
     format!(
         "[engine]\nembedded = false\n[[backend]]\nbase_url = '{}'\n\
-         [[backend.model]]\nname = 'm'\nprice_input = '0'\nprice_output = '4'\n\
+         [[backend.model]]\nname = 'm'\nprice_input = '0'\nprice_output = '4'\nstops_billing = true\n\
          [[key]]\nname = 'test'\naccount = 'org/team'\nhash = '{hash}'\nlimits = [{{ money = '5', per = 'total' }}]\n",
         upstream.base
     )
