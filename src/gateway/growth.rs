@@ -24,6 +24,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The first look at what was taken, and the part of the time that passed after which comes the next.
 const CHECKPOINT_MIN: Duration = Duration::from_millis(250);
 const CHECKPOINT_PART: u32 = 5;
+/// A choice draws its account up each time that a tenth of the time so far has passed: what is read is half as old as that.
+const READING_PART: u32 = 20;
+const READING_AGE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 /// What is covered of the answers to an offer, and what may still be.
 pub(super) struct Growth {
@@ -134,7 +137,8 @@ impl Checkpoints {
         let before = self.last.replace((now, cost));
         let Some((at, less)) = before else { return cost };
         let passed = (now - at).as_secs_f64().max(1e-3);
-        let part = wait.as_secs_f64() / 2.0 / passed;
+        let age = (self.began.elapsed() / READING_PART).clamp(READING_AGE.0, READING_AGE.1);
+        let part = (wait / 2 + age).as_secs_f64() / passed;
         cost + Money::from_dollars_up(cost.saturating_sub(less).as_dollars() * part)
     }
 }

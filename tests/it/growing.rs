@@ -14,7 +14,7 @@ use stint::units::{EpisodeId, Money, Price, Timestamp, Tokens};
 use tokio::sync::watch;
 
 use crate::harness::cluster::cluster;
-use crate::harness::{Caller, Served, Stored, World, model, tenant};
+use crate::harness::{Answer, Caller, Served, Stored, World, model, tenant};
 
 /// A journal in memory that counts extensions, and holds them back while it is shut.
 struct Counting {
@@ -103,6 +103,14 @@ fn question(stream: bool) -> Value {
     })
 }
 
+/// What an answer says of its budget, streamed or not.
+fn budget(answer: &Answer) -> Value {
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let lines = answer.text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    let objects = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    objects.map(|object| object["budget"].clone()).find(Value::is_object).expect("a budget")
+}
+
 async fn world(journal: &Arc<Counting>, script: &Arc<Scripted>, callers: Vec<Caller>) -> World {
     let mut stored = Stored::alone(journal.clone());
     stored.pace.dispatch_max = Duration::from_millis(200);
@@ -131,8 +139,7 @@ async fn an_answer_grows_as_far_as_the_model_takes_it_where_there_is_money() {
     for stream in [false, true] {
         let (journal, script) = (Counting::new(), script(6_000));
         let world = world(&journal, &script, vec![tenant("rich", 1_000_000)]).await;
-        let answer = world.ask("sk-rich", &question(stream)).await.good();
-        let budget = &answer["budget"];
+        let budget = budget(&world.ask("sk-rich", &question(stream)).await);
         assert_eq!(budget["solution"]["ended"], "stop", "{budget}");
         assert_eq!(budget["solution"]["used"], 6_000);
         assert!((1..=8).contains(&journal.extensions()), "{} extensions", journal.extensions());
@@ -182,8 +189,11 @@ async fn a_caller_may_leave_while_more_is_being_set_aside() {
     let request = world.client.post(format!("{}/v1/chat/completions", world.base));
     let request = request.header("authorization", "Bearer sk-key").header("content-type", "application/json");
     let mut answer = request.body(question(true).to_string()).send().await.unwrap();
-    answer.chunk().await.unwrap();
-    journal.extending().await;
+    let reads = async { while answer.chunk().await.unwrap().is_some() {} };
+    tokio::select! {
+        () = journal.extending() => {}
+        () = reads => panic!("it came to its end without more"),
+    }
     drop(answer);
     world.settled().await;
     journal.open.send_replace(true);
@@ -286,9 +296,9 @@ async fn of_eight_agents_at_once_on_one_key_none_fails_because_others_hold_money
     let (answers, ()) = tokio::join!(asked, opened);
     let mut cost = Money::ZERO;
     for answer in answers {
-        let answer = answer.good();
-        assert_eq!(answer["budget"]["solution"]["used"], 300, "{}", answer["budget"]);
-        cost += answer["budget"]["cost_usd"].as_str().unwrap().parse().unwrap();
+        let budget = budget(&answer);
+        assert_eq!(budget["solution"]["used"], 300, "{budget}");
+        cost += budget["cost_usd"].as_str().unwrap().parse().unwrap();
     }
     world.settled().await;
     let account = world.account("team");
