@@ -27,7 +27,9 @@ pub(super) fn fit(section: Option<&Section<'_>>, Declared { served, model, is_to
         model.classes.retain(|class| *class != Class::Continue);
     }
     let is_held = model.classes.iter().any(|class| matches!(class, Class::Continue | Class::Effort));
-    if !thinks && !is_held {
+    // A new turn has words of its own, which are reserved.
+    let is_own = puts_in_nothing && model.classes == [Class::Native];
+    if (!thinks && !is_held) || is_own {
         forget(model);
     }
 }
