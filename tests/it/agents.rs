@@ -34,6 +34,11 @@ pub(super) fn caller(name: &str) -> Model {
     }
 }
 
+/// The same, of which all that an answer may take is set aside at once, however long its caller lets it be.
+pub(super) fn verbose(name: &str) -> Model {
+    Model { solution_max: None, stops_billing: false, ..caller(name) }
+}
+
 /// True where the model may call tools.
 pub(super) fn may_call(request: &Request) -> bool {
     !request.tools.is_empty() && request.tool_choice.as_ref().is_none_or(|choice| choice != "none")
@@ -71,7 +76,11 @@ pub(super) async fn world(script: &Arc<Scripted>, settings: agent::Settings) -> 
 }
 
 pub(super) async fn world_on(script: &Arc<Scripted>, stored: Stored) -> World {
-    let served = vec![Served::by(caller("m"), vec![script.clone()])];
+    world_by(caller("m"), script, stored).await
+}
+
+pub(super) async fn world_by(model: Model, script: &Arc<Scripted>, stored: Stored) -> World {
+    let served = vec![Served::by(model, vec![script.clone()])];
     let callers = vec![tenant("acme", 1_000_000_000), tenant("other", 1_000_000_000)];
     World::agents(served, callers, vec![auto()], stored).await
 }

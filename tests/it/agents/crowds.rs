@@ -6,8 +6,11 @@ use std::time::Duration;
 use serde_json::json;
 use stint::agent;
 use stint::backend::scripted::{Gate, Play, Scripted};
+use stint::ledger::MemoryJournal;
 
-use super::{Agent, calls, play, searching, world};
+use crate::harness::Stored;
+
+use super::{Agent, calls, play, searching, verbose, world, world_by};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hundreds_of_steps_at_once_share_a_budget_to_the_call() {
@@ -64,7 +67,8 @@ async fn a_step_waits_for_money_that_a_parallel_one_may_give_back() {
         0 => Play::new().answers("nothing to look for").waits_at(&held),
         _ => play(&call.request, 1),
     }));
-    let world = Arc::new(world(&script, agent::Settings::default()).await);
+    let stored = Stored::alone(Arc::new(MemoryJournal::default()));
+    let world = Arc::new(world_by(verbose("m"), &script, stored).await);
     // Enough for one step and the answer after it, and not for that while another step may still use its thousand tokens.
     let run = json!({ "id": "two", "cost_usd": "0.0000165" });
     let budget = json!({ "solution_tokens": 1_000, "thinking_tokens": 0, "episode": run });

@@ -6,22 +6,26 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use stint::agent;
 use stint::backend::scripted::{Gate, Play, Scripted};
-use stint::catalog::Service;
+use stint::catalog::{Model, Service};
 use stint::ledger::MemoryJournal;
 use stint::units::Money;
 
 use crate::endpoints::{Upstream, priced};
 use crate::harness::{Answer, Served, Stored, World, auto, tenant};
 
-use super::{Agent, caller, run, searching};
+use super::{Agent, caller, run, searching, verbose};
 
 /// What is set aside for a text of three letters, and what it costs then.
 const WORST: u64 = 19;
 const COST: u64 = 3;
 
 async fn world(script: &Arc<Scripted>, upstream: &Upstream) -> World {
+    world_by(caller("m"), script, upstream).await
+}
+
+async fn world_by(model: Model, script: &Arc<Scripted>, upstream: &Upstream) -> World {
     let served = vec![
-        Served::by(caller("m"), vec![script.clone()]),
+        Served::by(model, vec![script.clone()]),
         Served::by(priced("vectors", Service::Embeddings), vec![upstream.backend("vectors")]),
     ];
     let callers = vec![tenant("acme", 1_000_000_000), tenant("other", 1_000_000_000)];
@@ -116,7 +120,7 @@ async fn money_that_a_step_has_set_aside_is_waited_for() {
     let held = gate.clone();
     let script = Arc::new(Scripted::each(move |_, _| Play::new().answers("nothing").waits_at(&held)));
     let upstream = Upstream::start();
-    let world = Arc::new(world(&script, &upstream).await);
+    let world = Arc::new(world_by(verbose("m"), &script, &upstream).await);
     // What the step may use of it leaves too little, what it does use does not.
     let run = json!({ "id": "two", "cost_usd": "0.000014" });
     let agent =
