@@ -203,7 +203,7 @@ async fn a_user_cannot_raise_its_own_rights() {
         let mut body = json!({ "model": "m", "messages": [{ "role": "user", "content": "x" }] });
         body[member] = json!("1");
         let answer = process.ask(&user, &body).await;
-        assert_eq!((answer.status, &answer.error()["param"]), (400, &json!(member)));
+        assert_eq!((answer.status, &answer.error()["param"]), (400, &json!(member)), "{}", answer.text);
     }
 }
 

@@ -121,7 +121,7 @@ async fn the_books_have_what_was_billed_and_answers_say_how_much_of_it_is_theirs
     let scripts = [
         Scripted::always(play()),
         Scripted::always(play()),
-        Scripted::in_turn(vec![Play::new().thinks(2000).hides_thoughts(), play()]),
+        Scripted::in_turn(vec![Play::new().thinks(2000).hides_thoughts(), Play::new().answers("3")]),
     ];
     let classes = [Class::Inline, Class::Continue, Class::Effort];
     let models = ["inline", "continue", "effort"].into_iter().zip(classes).zip(scripts);

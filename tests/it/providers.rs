@@ -78,10 +78,13 @@ async fn check_books(world: &World, emulator: &Emulator) {
     assert_eq!(emulator.refused(), []);
 }
 
-/// Where the provider did not come to say what it bills, the ledger has no less.
+/// What one event of a provider may be billed at, which is still on its way when the connection breaks.
+const ON_ITS_WAY: u64 = 4 * 8;
+
+/// Where the provider did not come to say what it bills, the ledger has no less but for the event that was on its way.
 async fn check_bound(world: &World, emulator: &Emulator) {
     let (spent, billed) = (spent(world).await, price(&emulator.bills()));
-    assert!(billed > 0 && spent >= billed, "{billed} billed, {spent} spent");
+    assert!(billed > 0 && spent + ON_ITS_WAY >= billed, "{billed} billed, {spent} spent");
     assert_eq!(emulator.refused(), []);
 }
 

@@ -124,6 +124,9 @@ struct Probe {
     verdicts: BTreeSet<Verdict>,
 }
 
+/// An answer to one of its questions takes no more than one part in so many of the context.
+const ANSWER_PART: u64 = 4;
+
 impl Probe {
     async fn all(&mut self, served: &Served) -> Result<Learned, ProbeError> {
         say(&format!("{:<10} {:>7} {:>9} {:>8}  verdict", "class", "budget", "thought", "answer"));
@@ -231,7 +234,8 @@ impl Probe {
     }
 
     fn solution(&self) -> Tokens {
-        self.model.solution_max.unwrap_or(SOLUTION).min(SOLUTION)
+        let part = Tokens((self.model.context.0 / ANSWER_PART).max(1));
+        self.model.solution_max.unwrap_or(SOLUTION).min(SOLUTION).min(part)
     }
 
     /// Room for its thoughts, where nobody knew that it has any.

@@ -25,7 +25,7 @@ impl Managed {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = Folder::new(&format!(
             "[engine]\nembedded = false\n[admin]\nlisten = \"127.0.0.1:{port}\"\ntoken_file = \"admin.token\"\n\
-             [[backend]]\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+             [[backend]]\nbase_url = \"http://127.0.0.1:1/v1\"\nunknown_members = \"refuse\"\n\
              [[backend.model]]\nname = \"m\"\nprice_input = \"1\"\nprice_output = \"1\"\n\
              [[backend.model]]\nname = \"n\"\nprice_input = \"1\"\nprice_output = \"1\"\n{more}"
         ));

@@ -37,7 +37,7 @@ async fn what_would_change_an_answer_is_refused_with_what_to_do_instead() {
         ("function_call", json!("auto"), "tool_choice"),
         ("web_search_options", json!({}), "a tool of yours"),
         ("audio", json!({ "voice": "alloy", "format": "wav" }), "answers are text"),
-        ("logprobs", json!(true), "refused rather than ignored"),
+        ("logprobs", json!(true), "m cannot do logprobs"),
     ] {
         let refused = world.ask("sk-acme", &completion(json!({ param: value }))).await;
         let error = refused.json()["error"].take();

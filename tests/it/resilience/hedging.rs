@@ -32,9 +32,13 @@ impl Pair {
 
     /// The same, where the caller has so many nano-dollars.
     async fn owning(nanos: u64, scripts: Vec<Script>, resilience: fleet::Settings) -> Pair {
+        Pair::serving(plain(), nanos, scripts, resilience).await
+    }
+
+    async fn serving(model: Model, nanos: u64, scripts: Vec<Script>, resilience: fleet::Settings) -> Pair {
         let upstream = Faultup::start(scripts).await;
         let targets = vec![target(&upstream), target(&upstream)];
-        let served = vec![Served { resilience, ..Served::by(plain(), targets) }];
+        let served = vec![Served { resilience, ..Served::by(model, targets) }];
         Pair { world: World::fleets(served, vec![tenant("key", nanos)]).await, upstream }
     }
 
@@ -254,7 +258,9 @@ async fn up_17_a_long_answer_of_the_second_arrives_whole_and_in_order() {
     let words: Vec<String> = (0..1_000).map(|number| format!("{number} ")).collect();
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     let long = chunked().chunk(&good(&texts, 7, 1_000)).send("0\r\n\r\n");
-    let pair = Pair::new(vec![silent(), silent(), long.clone(), long], after(100)).await;
+    let model = Model { solution_max: None, ..plain() };
+    let scripts = vec![silent(), silent(), long.clone(), long];
+    let pair = Pair::serving(model, 1_000_000, scripts, after(100)).await;
     let mut body = question(0);
     (body["n"], body["stream"], body["max_completion_tokens"]) = (json!(2), json!(true), Value::Null);
     body["budget"] = json!({ "solution_tokens": 1_000 });

@@ -29,6 +29,9 @@ pub(crate) const KEY: &str = "the-key-of-an-emulator";
 /// How many words one event carries at least.
 const WORDS: usize = 8;
 
+/// How long one takes: 1,600 tokens a second at least, which is quick for a provider.
+const PACE: Duration = Duration::from_millis(5);
+
 /// No answer comes in many more events than this.
 const EVENTS: usize = 400;
 
@@ -267,7 +270,7 @@ impl Log {
         let paced =
             futures_util::stream::unfold((events.into_iter(), self), move |(mut events, log)| async move {
                 let event = events.next()?;
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                tokio::time::sleep(PACE).await;
                 log.bills.lock().unwrap()[bill].written += event.words;
                 Some((Ok::<_, Infallible>(Bytes::from(event.text)), (events, log)))
             });
