@@ -282,8 +282,8 @@ impl Log {
 
 /// How long an event takes to write.
 fn pace(words: u64, steady: bool) -> Duration {
-    let times = if steady { words.div_ceil(WORDS as u64) } else { 1 };
-    PACE * u32::try_from(times.clamp(1, 100)).unwrap()
+    let times = if steady { words.div_ceil(WORDS as u64).max(1) } else { 0 };
+    PACE * u32::try_from(times.min(100)).unwrap()
 }
 
 /// The first member that is not among the known ones.
