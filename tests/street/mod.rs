@@ -135,7 +135,8 @@ async fn nothing_is_cut_that_nobody_limited_and_the_books_are_the_upstreams_bill
     let faults: Vec<String> =
         got.iter().filter_map(|(lane, prompt, way, got)| fault(lane, *prompt, *way, got)).collect();
     assert!(faults.is_empty(), "{} of {} are cut:\n{}", faults.len(), got.len(), faults.join("\n"));
-    for lane in &lanes {
+    // The emulator of llama.cpp's own endpoints logs no prompts.
+    for lane in lanes.iter().filter(|lane| lane.model != "qwen3-4b") {
         let own = got.iter().filter(|(other, ..)| other.model == lane.model);
         let told: u64 = own.map(|(.., got)| nanos(&got.budget["cost_usd"])).sum();
         let (read, written) = lane.billed();
