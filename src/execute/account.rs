@@ -352,7 +352,11 @@ impl Account {
         if part.thinking + part.solution > Tokens::ZERO {
             return Split { thinking: part.thinking, solution: part.solution, dropped: Tokens::ZERO };
         }
-        let per_token = self.per_token();
+        // Of an upstream of which nothing was learned rather too much is booked where more may be on its way.
+        let per_token = match (close, self.writing.characters_per_token) {
+            (Close::BrokenOff, None) => CHARACTERS_PER_TOKEN_LEAST,
+            _ => self.per_token(),
+        };
         let reckoned = |characters| reckon_by(characters, per_token);
         let (thought, solution) = (reckoned(part.thought_characters), reckoned(part.answer_characters));
         let dropped = reckoned(part.dropped_characters);

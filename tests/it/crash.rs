@@ -167,6 +167,11 @@ fn wordy(user: &str) -> Value {
     })
 }
 
+/// A whole answer, by which it is learned how the upstream writes.
+async fn learn(process: &Process) {
+    assert_eq!(process.ask("sk-test", &wordy("whole")).await.status, 200);
+}
+
 /// Hears so much of an answer and leaves.
 async fn leave(process: &Process, user: &str, after: Duration) {
     let request = process.client.post(format!("{}/v1/chat/completions", process.base)).bearer_auth("sk-test");
@@ -187,17 +192,18 @@ fn excess(charged: &BTreeMap<String, (u64, Money)>, written: &BTreeMap<String, u
 /// An upstream that tells what it took only at the end: of what breaks off, what is booked is reckoned by what its finished
 /// answers told.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_breaks_off_is_booked_about_as_it_was_written() {
+async fn what_breaks_off_is_booked_within_a_tenth_of_what_was_written() {
     let upstream = Upstream::start();
     let folder = Folder::new(&by_answers(&upstream));
     let mut draw = Draw(7);
     let process = Arc::new(folder.serve());
-    assert_eq!(process.ask("sk-test", &wordy("whole")).await.status, 200);
+    learn(&process).await;
     for number in 0..12 {
         leave(&process, &format!("left-{number}"), Duration::from_millis(300 + draw.below(1_500))).await;
     }
     for round in 0..4 {
         let process = if round == 0 { process.clone() } else { Arc::new(folder.serve()) };
+        learn(&process).await;
         let callers: Vec<_> = (0..4)
             .map(|number| {
                 let (process, user) = (process.clone(), format!("killed-{round}-{number}"));
@@ -214,7 +220,6 @@ async fn what_breaks_off_is_booked_about_as_it_was_written() {
     let (charged, written) = (charged(&folder).await, upstream.written());
     let (left, killed) = (excess(&charged, &written, "left"), excess(&charged, &written, "killed"));
     eprintln!("of the truth: hang-ups {:+.1} %, crashes {:+.1} %", left * 100.0, killed * 100.0);
-    // On a quiet machine both are within a tenth; a busy one reads its meters late.
-    assert!((-0.3..=0.3).contains(&left), "hang-ups are booked at {:+.1} %", left * 100.0);
-    assert!((-0.3..=0.3).contains(&killed), "crashes are booked at {:+.1} %", killed * 100.0);
+    assert!((-0.05..=0.10).contains(&left), "hang-ups are booked at {:+.1} %", left * 100.0);
+    assert!((-0.10..=0.10).contains(&killed), "crashes are booked at {:+.1} %", killed * 100.0);
 }

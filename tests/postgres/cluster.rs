@@ -124,6 +124,13 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
+    /// The end of the server's log: why it does not answer.
+    fn last_words(&self) -> String {
+        let log = std::fs::read_to_string(format!("{}/log", self.folder)).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+
     fn admin(&self, statement: &str) {
         let began = Instant::now();
         loop {
@@ -136,7 +143,7 @@ impl Cluster {
             }
             // Somebody else copies the template at this moment.
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(began.elapsed() < Duration::from_secs(20), "{statement}: {said}");
+            assert!(began.elapsed() < Duration::from_secs(20), "{statement}: {said}\n{}", self.last_words());
             let _ = std::io::stderr().write_all(said.as_bytes());
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -2,6 +2,9 @@
 //!
 //! An upstream that does not know how a turn is gone on with takes it for a new one, and writes the answer from its beginning.
 //! What its reader has already is left out.
+//!
+//! An answer may also repeat itself: a model that is caught in a loop says the same word for a page. Where what comes goes on
+//! with such a loop at the very place where it was broken off, nothing is left out.
 
 use crate::units::Tokens;
 
@@ -19,13 +22,16 @@ pub(super) struct Repeat {
     held: String,
     decided: bool,
     doubted: bool,
+    /// After how many bytes what was said repeats itself, where it does.
+    period: Option<usize>,
 }
 
 impl Repeat {
     /// Behind an answer that was broken off. `doubted` where its upstream mixes thoughts into its answers, which those who can
     /// go on with a turn do not.
     pub(super) fn of(said: &str, doubted: bool) -> Repeat {
-        Repeat { said: said.trim_start().to_owned(), held: String::new(), decided: false, doubted }
+        let said = said.trim_start().to_owned();
+        Repeat { period: period(said.as_bytes()), said, held: String::new(), decided: false, doubted }
     }
 
     /// It thinks again, so it begins again.
@@ -39,6 +45,10 @@ impl Repeat {
             return text.to_owned();
         }
         self.held.push_str(text);
+        if self.goes_round() {
+            self.decided = !self.held.trim().is_empty();
+            return std::mem::take(&mut self.held);
+        }
         let begun = self.held.trim_start();
         if let Some(rest) = begun.strip_prefix(&*self.said).filter(|_| self.tells(self.said.len())) {
             let rest = rest.to_owned();
@@ -59,9 +69,35 @@ impl Repeat {
         if self.tells(rest.trim_start().len()) { String::new() } else { rest }
     }
 
+    /// Whether what is held goes on with the loop that what was said is caught in.
+    fn goes_round(&self) -> bool {
+        let (said, held) = (self.said.as_bytes(), self.held.as_bytes());
+        self.period.is_some_and(|period| {
+            (0..held.len()).all(|at| match at.checked_sub(period) {
+                Some(before) => held[before] == held[at],
+                None => said[said.len() + at - period] == held[at],
+            })
+        })
+    }
+
     fn tells(&self, length: usize) -> bool {
         length >= if self.doubted { TELLING_DOUBTED } else { TELLING }
     }
+}
+
+/// The smallest number of bytes after which a text repeats itself from its beginning to its end, at least once whole: by the
+/// borders of its beginnings (Knuth, Morris and Pratt, 1977).
+fn period(text: &[u8]) -> Option<usize> {
+    let mut borders = vec![0; text.len()];
+    for at in 1..text.len() {
+        let mut border: usize = borders[at - 1];
+        while border > 0 && text[border] != text[at] {
+            border = borders[border - 1];
+        }
+        borders[at] = border + usize::from(text[border] == text[at]);
+    }
+    let period = text.len() - borders.last()?;
+    (period * 2 <= text.len()).then_some(period)
 }
 
 impl Phases {
@@ -104,5 +140,22 @@ mod tests {
         check("1", true, "1, 2", "11, 2");
         check("ha ", false, "ha ha", "ha ha ha");
         check("The answer is four", false, "The end", "The answer is fourThe end");
+    }
+
+    #[test]
+    fn one_that_goes_round_in_a_loop_loses_nothing() {
+        let round = |times| "so ".repeat(times);
+        for (said, goes_on) in [(9, 9), (9, 12), (12, 9), (200, 65), (2, 1)] {
+            check(&round(said), false, &round(goes_on), &round(said + goes_on));
+            check(&round(said), true, &round(goes_on), &round(said + goes_on));
+        }
+        let said = round(9).trim_end().to_owned();
+        check(&said, false, " so so, that is all", &[&said, " so so, that is all"].concat());
+        check("ha! ha! ha! ha! h", false, "a! ha! ha! ha! h", "ha! ha! ha! ha! ha! ha! ha! ha! h");
+    }
+
+    #[test]
+    fn a_loop_that_is_begun_again_at_another_place_is_said_once() {
+        check("ha! ha! ha! ha! h", false, "ha! ha! ha! ha! ha!", "ha! ha! ha! ha! ha!");
     }
 }

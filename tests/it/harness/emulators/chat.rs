@@ -131,8 +131,8 @@ impl Emulator {
             let script = scripts(&body);
             match uri.path() {
                 path if kind == Kind::LlamaCpp && native::is_path(path) => {
-                    return native::serve(script, path, &body, || {
-                        let record = record(path, &body);
+                    return native::serve(script, path, &body, |prompt| {
+                        let record = Record { prompt, ..record(path, &body) };
                         seen.lock().unwrap().push(record.clone());
                         record
                     });

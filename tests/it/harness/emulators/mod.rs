@@ -29,8 +29,8 @@ pub(crate) const KEY: &str = "the-key-of-an-emulator";
 /// How many words one event carries at least.
 const WORDS: usize = 8;
 
-/// How long one takes: 1,600 tokens a second at least, which is quick for a provider.
-const PACE: Duration = Duration::from_millis(5);
+/// How long one takes: 800 tokens a second, which is quick for a provider.
+const PACE: Duration = Duration::from_millis(10);
 
 /// No answer comes in many more events than this.
 const EVENTS: usize = 400;

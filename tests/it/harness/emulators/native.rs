@@ -15,8 +15,8 @@ pub(super) fn is_path(path: &str) -> bool {
     ["/apply-template", "/tokenize", "/detokenize", "/completion", "/props"].contains(&path)
 }
 
-/// Answers one of them; only `/completion` is a call of the model, and goes into the record.
-pub(super) fn serve(script: Script, path: &str, body: &Value, record: impl FnOnce() -> Record) -> Response {
+/// Answers one of them; only `/completion` is a call of the model, and goes into the record, with the length of its prompt.
+pub(super) fn serve(script: Script, path: &str, body: &Value, record: impl FnOnce(u64) -> Record) -> Response {
     let told = match path {
         "/props" => json!({ "chat_template": "{% if thinks %}<think>{% endif %}</think>" }),
         "/apply-template" => {
@@ -29,7 +29,11 @@ pub(super) fn serve(script: Script, path: &str, body: &Value, record: impl FnOnc
             let ids: Vec<u32> = serde_json::from_value(body["tokens"].clone()).unwrap();
             json!({ "content": ids.into_iter().map(raw::text).collect::<String>() })
         }
-        _ => return complete(script, body, record()),
+        _ => {
+            let prompt = prompt(&body["prompt"]);
+            let record = record(prompt.len() as u64);
+            return complete(script, body, &prompt, record);
+        }
     };
     ([(header::CONTENT_TYPE, "application/json")], told.to_string()).into_response()
 }
@@ -43,12 +47,10 @@ fn prompt(value: &Value) -> Vec<u32> {
     }
 }
 
-fn complete(script: Script, body: &Value, record: Record) -> Response {
-    let prompt = prompt(&body["prompt"]);
-    let record = Record { prompt: prompt.len() as u64, ..record };
+fn complete(script: Script, body: &Value, prompt: &[u32], record: Record) -> Response {
     let stops = body["stop"] == json!(["</think>"]);
     // A negative limit is none.
-    let work = raw::work(script, &prompt, body["n_predict"].as_u64(), stops);
+    let work = raw::work(script, prompt, body["n_predict"].as_u64(), stops);
     let stream = futures_util::stream::unfold(0, move |at| {
         let (work, record) = (work.clone(), record.clone());
         async move {
