@@ -12,7 +12,7 @@ export LP_NUM_THREADS ?= 0
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
-.PHONY: run build test test-tools lint fuzz bench card budgets voting agents heed chat clients libraries image decide prior
+.PHONY: run build test test-tools lint fuzz bench card budgets voting agents heed clients libraries image decide prior
 
 # Once it is ready it logs a command to ask it something.
 run: build
@@ -73,10 +73,6 @@ heed: build test-tools
 libraries: test-tools
 	@scripts/python.sh .venv/libraries tests/libraries.txt
 	cargo test --locked --test it libraries -- --ignored
-
-# Whether a real chat model behind a real llama.cpp server says through the gateway what it says without; some minutes.
-chat: test-tools
-	cargo test --locked --test it chatting -- --ignored
 
 # Codex and Claude Code themselves, through a running gateway with a scripted model: whole runs, limits, money; two minutes and 800 MB.
 clients: build test-tools

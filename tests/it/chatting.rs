@@ -123,13 +123,11 @@ async fn check(kind: &str, streamed_first: bool) {
 }
 
 #[tokio::test]
-#[ignore = "minutes of a real model: make chat"]
 async fn through_the_chat_api_of_a_llama_cpp_server_the_caller_gets_what_the_model_wrote() {
     check("openai", true).await;
 }
 
 #[tokio::test]
-#[ignore = "minutes of a real model: make chat"]
 async fn a_model_that_does_not_think_gets_no_hand_off_from_a_backend_that_could_give_one() {
     check("llamacpp", false).await;
 }

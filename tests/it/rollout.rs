@@ -92,7 +92,7 @@ async fn a_share_of_the_conversations_goes_by_another_routes_rules_and_stays_the
 async fn a_dollar_counts_more_for_who_spends_faster_than_the_budget_lasts() {
     let world = World::routed(
         vec![(model("a", Class::Inline), Arc::new(Scripted::always(Play::new().thinks(40).answers("of a"))))],
-        vec![tenant("acme", 10_000_000_000).per_day(10_000)],
+        vec![tenant("acme", 10_000_000_000).per_day(3_000)],
         vec![Route { worth: Money::from_dollars_up(1.0), second: Money::ZERO, ..Route::usual("auto") }],
     )
     .await;

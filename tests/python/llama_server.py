@@ -29,7 +29,6 @@ def main():
     params.sampling.ignore_eos = params.ctx_shift = "--endless" in sys.argv
     if "--chat" in sys.argv:
         params.n_parallel, params.n_ctx, params.cache_prompt = 1, 2048, False
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
     if "--plain" in sys.argv:
         params.chat_template = PLAIN
     server = xllamacpp.Server(params)
