@@ -113,18 +113,8 @@ impl Candidate {
 
 impl<'a> Board<'a> {
     /// All ways; `refused` is told of each model that can do nothing, and why.
-    pub(super) fn of(ask: &Ask<'a>, mut refused: impl FnMut(&Model, Refusal)) -> Board<'a> {
-        let mut servings = Vec::with_capacity(ask.models.len());
-        for model in ask.models {
-            match Serving::of(ask, model) {
-                Ok(serving) => servings.push(serving),
-                Err(refusal) => refused(model, refusal),
-            }
-        }
-        if servings.iter().any(|serving: &Serving| serving.bounds.fits) {
-            servings.retain(|serving| serving.bounds.fits);
-        }
-        stay(ask, &mut servings);
+    pub(super) fn of(ask: &Ask<'a>, refused: impl FnMut(&Model, Refusal)) -> Board<'a> {
+        let servings = servings(ask, refused);
         let most = servings.iter().map(|serving: &Serving| serving.budgets.each().len()).sum();
         let mut candidates = Vec::with_capacity(most);
         for (at, serving) in servings.iter().enumerate() {
@@ -250,6 +240,22 @@ fn burden(ask: &Ask, dollars: f64, seconds: f64) -> f64 {
 
 fn in_time(ask: &Ask, seconds: f64) -> bool {
     bounds::deadline(ask).is_none_or(|left| seconds <= left.as_secs_f64())
+}
+
+/// The models that can serve; `refused` is told of each that cannot, and why.
+pub(super) fn servings<'a>(ask: &Ask<'a>, mut refused: impl FnMut(&Model, Refusal)) -> Vec<Serving<'a>> {
+    let mut servings = Vec::with_capacity(ask.models.len());
+    for model in ask.models {
+        match Serving::of(ask, model) {
+            Ok(serving) => servings.push(serving),
+            Err(refusal) => refused(model, refusal),
+        }
+    }
+    if servings.iter().any(|serving: &Serving| serving.bounds.fits) {
+        servings.retain(|serving| serving.bounds.fits);
+    }
+    stay(ask, &mut servings);
+    servings
 }
 
 /// An episode that nothing went wrong with leaves its model for no dearer one.

@@ -192,7 +192,7 @@ fn lower_to<'a>(
 }
 
 /// The worst case of a thinking budget with an answer of `s`, as far as there is room for it.
-fn least(terms: &Terms, bounds: &Bounds, (t, s): (Tokens, Tokens)) -> WorstCase {
+pub(super) fn least(terms: &Terms, bounds: &Bounds, (t, s): (Tokens, Tokens)) -> WorstCase {
     terms.worst(t, s.min(bounds.room(terms, t).most))
 }
 

@@ -12,6 +12,7 @@ mod bounds;
 mod budgets;
 mod explore;
 mod frontier;
+mod kept;
 mod offer;
 mod purse;
 mod quote;
@@ -26,6 +27,7 @@ use crate::catalog::{Allowance, Demand, Market, Model, Needs, Plan, Route};
 use crate::chat::Budget;
 use crate::units::{Chance, Tokens};
 
+pub use kept::answer_cost;
 pub use quote::{Quote, quote};
 pub use refusal::{NotTaken, Refusal};
 

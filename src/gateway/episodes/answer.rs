@@ -7,15 +7,11 @@ use crate::plan;
 use crate::units::Money;
 
 impl Considered {
-    /// What an answer in today's context takes at most, by the cheapest offer; nothing where the run's money is not limited,
-    /// or no offer can be made.
+    /// What an answer in today's context hardly exceeds, by the cheapest model, though no more than half of the run's money where a
+    /// usual one fits; nothing where that is not limited, or no model can serve.
     pub(super) fn answer_money(&self, limits: &EpisodeLimits) -> Money {
-        if limits.cost.is_none() {
-            return Money::ZERO;
-        }
-        let offers = self.ask(&Allowance::default(), 0, plan::quote).map(|quote| quote.offers);
-        let single = |offer: &&crate::catalog::Offer| offer.samples == 1 && offer.escalate.is_none();
-        let money = offers.iter().flatten().filter(single).map(|offer| offer.worst.money);
-        money.min().unwrap_or_default()
+        let Some(limit) = limits.cost else { return Money::ZERO };
+        let cost = |ask: &plan::Ask| plan::answer_cost(ask, Money(limit.0 / 2));
+        self.ask(&Allowance::default(), 0, cost).unwrap_or_default()
     }
 }

@@ -237,3 +237,17 @@ fn an_answer_that_its_caller_limits_is_set_aside_as_far_as_that_or_refused() {
     let growing = stated(10_000_000, true).first();
     assert_eq!((growing.solution, growing.opening), (Tokens(20_000), Tokens(116)));
 }
+
+#[test]
+fn a_run_keeps_of_its_money_what_an_answer_hardly_exceeds_and_not_what_the_model_could_write() {
+    let cost = |fair: u64, stops_billing| {
+        let world = spacious(Class::Native).with(|w| w.models[0].stops_billing = stops_billing);
+        world.ask(|ask| answer_cost(ask, Money(fair))).unwrap()
+    };
+    // A prompt of 104 tokens at $2 for a million, and answers of 116 or, as usual, 56 tokens at $10.
+    let of = |answer: u64| Money(2_000 * 104 + 10_000 * answer);
+    assert_eq!(cost(u64::MAX, true), of(116));
+    assert_eq!(cost(u64::MAX, false), of(116));
+    assert_eq!(cost(1_000_000, false), Money(1_000_000));
+    assert_eq!(cost(1000, false), of(56));
+}

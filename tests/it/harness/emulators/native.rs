@@ -16,7 +16,12 @@ pub(super) fn is_path(path: &str) -> bool {
 }
 
 /// Answers one of them; only `/completion` is a call of the model, and goes into the record, with the length of its prompt.
-pub(super) fn serve(script: Script, path: &str, body: &Value, record: impl FnOnce(u64) -> Record) -> Response {
+pub(super) fn serve(
+    script: Script,
+    path: &str,
+    body: &Value,
+    record: impl FnOnce(u64) -> Record,
+) -> Response {
     let told = match path {
         "/props" => json!({ "chat_template": "{% if thinks %}<think>{% endif %}</think>" }),
         "/apply-template" => {
