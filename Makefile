@@ -3,7 +3,7 @@
 
 BUILD_PACKAGES := gcc libc6-dev ca-certificates
 VULKAN_PACKAGES := libvulkan1 mesa-vulkan-drivers
-TEST_PACKAGES := python3 python3-venv postgresql
+TEST_PACKAGES := python3 python3-venv postgresql chromium
 
 # Without a graphics card the model runs on Mesa's software driver, lavapipe. So small a model is quicker
 # there without threads; for a large one, `make run LP_NUM_THREADS=4`. Graphics cards do not look at it.
@@ -27,7 +27,7 @@ test: test-tools
 	cargo test --workspace --locked
 	cargo test --locked --lib --features shuttle shuttle
 
-# What the tests run: .venv/bin/python with OpenAI's SDK and a llama.cpp server, a chat model, .venv/bin/node for tests/node,
+# What the tests run: Chromium, PostgreSQL, .venv/bin/python with OpenAI's SDK and a llama.cpp server, a chat model, .venv/bin/node for
 # and .cache/promtool.
 test-tools:
 	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES) $(TEST_PACKAGES)

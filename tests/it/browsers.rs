@@ -1,10 +1,14 @@
 //! Pages in browsers that call the API: what a browser asks first, and what it lets a page see.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::json;
 
-use crate::harness::{Folder, Process};
+use crate::harness::{Folder, Manner, Process, Upstream};
 
 const PAGE: &str = "https://app.example";
 
@@ -69,4 +73,60 @@ fn an_origin_that_no_browser_would_send_is_a_mistake() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && told.contains("is no origin"), "{wrong}: {told}");
     }
+}
+
+/// A page that asks for a stream with a key of its own, and shows what it heard and what its browser let it see.
+const SCRIPT: &str = r#"<!doctype html><p id="said">nothing</p><p id="cost">nothing</p><script type="module">
+const answer = await fetch("BASE/v1/chat/completions", {
+  method: "POST",
+  headers: { authorization: "Bearer sk-test", "content-type": "application/json", "x-stainless-lang": "js" },
+  body: JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: "ASKED" }] }),
+});
+let text = "";
+for (const line of (await answer.text()).split("\n"))
+  if (line.startsWith("data: {")) text += JSON.parse(line.slice(6)).choices[0]?.delta?.content ?? "";
+document.getElementById("said").textContent = `${answer.status}: ${text.trim().split(" ").length} words`;
+document.getElementById("cost").textContent = answer.headers.get("x-request-id") ? "an id" : "no id";
+</script>"#;
+
+/// Serves one page to whoever asks, for as long as the tests run.
+fn host(listener: TcpListener, page: String) {
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let head = format!("content-type: text/html\r\ncontent-length: {}", page.len());
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\n{head}\r\nconnection: close\r\n\r\n{page}");
+        }
+    });
+}
+
+/// What Chromium shows of a page once its script is done.
+fn shown(url: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut chromium = Command::new("chromium");
+    // Without a sandbox, which root cannot have, and with little shared memory, as in a container.
+    chromium.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
+    chromium.args(["--virtual-time-budget=20000", "--dump-dom"]);
+    chromium.arg(format!("--user-data-dir={}", folder.path().display())).arg(url).stderr(Stdio::null());
+    let output = chromium.output().expect("no chromium: run `make test-tools`");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_in_chromium_hears_a_stream_only_where_its_origin_is_listed() {
+    let upstream = Upstream::start();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let backend = format!(
+        "[server.cors]\norigins = [\"http://127.0.0.1:{port}\"]\n[engine]\nembedded = false\n\
+         [[backend]]\nbase_url = \"{}\"\n[[backend.model]]\nname = \"m\"",
+        upstream.base
+    );
+    let process = configured(&backend).serve();
+    host(listener, SCRIPT.replace("BASE", &process.base).replace("ASKED", &Manner::Words(20).words()));
+    let listed = shown(&format!("http://127.0.0.1:{port}/"));
+    assert!(listed.contains("200: 20 words") && listed.contains("an id"), "{listed}");
+    let other = shown(&format!("http://localhost:{port}/"));
+    assert!(other.contains("<p id=\"said\">nothing</p>"), "{other}");
 }
