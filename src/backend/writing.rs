@@ -13,6 +13,10 @@ use super::{Ending, Piece, Usage};
 const UNKNOWN: f64 = 500.0;
 /// What a target may write at its best beyond what was ever seen of it.
 const BEYOND: f64 = 2.0;
+/// Over less time than this nothing is said of how fast a target writes: what a proxy held back or one packet brought comes at once.
+const FLOW_MIN: Duration = Duration::from_millis(500);
+/// How much of the fastest that was seen is left by the next answer, so that what was once seen wrongly is forgotten.
+const LEFT: f64 = 0.98;
 /// How much the newest answer weighs.
 const WEIGHT: f64 = 0.2;
 /// Shorter answers tell too little.
@@ -128,6 +132,14 @@ impl Draft {
         self.counted += tokens;
     }
 
+    /// How long it was written, where that can be told: since its first piece, or since its call where a thought that nobody saw came
+    /// before that or all of it came at once.
+    fn time(&self, hidden: Tokens) -> Option<Duration> {
+        let since_first = self.first.filter(|_| hidden == Tokens::ZERO).map(|first| first.elapsed());
+        let times = [since_first, Some(self.began.elapsed())];
+        times.into_iter().flatten().find(|time| *time >= FLOW_MIN)
+    }
+
     fn learn(&self, written: &Written) {
         let all = self.usage.completion.max(self.counted);
         if all < TOKENS_MIN {
@@ -135,15 +147,12 @@ impl Draft {
         }
         let hides = self.thought == 0;
         let hidden = if hides { self.usage.thinking.unwrap_or_default() } else { Tokens::ZERO };
-        // A thought that nobody saw was written before the first piece.
-        let since = if hidden > Tokens::ZERO { self.began } else { self.first.unwrap_or(self.began) };
-        let seconds = since.elapsed().as_secs_f64();
         let shown = all.saturating_sub(hidden);
         let each = Tokens(self.thought + self.answer).as_f64() / shown.as_f64().max(1.0);
         let mut known = written.lock();
-        if seconds > 0.0 {
-            let rate = all.as_f64() / seconds;
-            known.fastest = Some(known.fastest.map_or(rate, |fastest| fastest.max(rate)));
+        if let Some(time) = self.time(hidden) {
+            let rate = all.as_f64() / time.as_secs_f64();
+            known.fastest = Some(known.fastest.map_or(rate, |fastest| rate.max(fastest * LEFT)));
         }
         if shown >= TOKENS_MIN && !self.calls_tools && CHARACTERS.contains(&each) {
             let before = known.characters_per_token.unwrap_or(each);
@@ -186,6 +195,33 @@ mod tests {
         let known = written.known();
         assert!((known.characters_per_token.unwrap() - 4.0).abs() < 1e-9, "{known:?}");
         assert!((known.fastest.unwrap() - 120.0).abs() < 1e-9, "{known:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_comes_at_once_is_as_fast_as_its_call_took() {
+        let written = Written::default();
+        let usage = Usage { completion: Tokens(400), ..Usage::default() };
+        answer(&written, "all of it", usage, 1).await;
+        assert_eq!(written.known().fastest, None, "a tenth of a second says nothing");
+        let mut draft = Draft::new();
+        tokio::time::advance(Duration::from_secs(8)).await;
+        draft.note(&Piece::Answer { text: "all of it".into(), tokens: Tokens::ZERO }, &written);
+        draft.note(&Piece::Usage(usage), &written);
+        draft.note(&Piece::End(Ending::Limit), &written);
+        assert!((written.known().fastest.unwrap() - 50.0).abs() < 1e-9, "{:?}", written.known());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_fast_once_is_forgotten() {
+        let written = Written::default();
+        let usage = |completion| Usage { completion: Tokens(completion), ..Usage::default() };
+        answer(&written, "eight ch", usage(9000), 10).await;
+        let most = written.known().fastest.unwrap();
+        for _ in 0..200 {
+            answer(&written, "eight ch", usage(50), 10).await;
+        }
+        let fastest = written.known().fastest.unwrap();
+        assert!(most > 9000.0 && fastest < most / 50.0, "{most} and then {fastest}");
     }
 
     #[tokio::test(start_paused = true)]

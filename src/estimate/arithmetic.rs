@@ -1,7 +1,8 @@
 //! Whether a request is arithmetic, as the card of the embedded model (`models/README.md`) lists it.
 //!
 //! It prefers to accept: a calculation in strange words is let through, since an answer that is wrong does less harm than
-//! a refusal that is. What is kept away is talk, code and long texts, to which that model can only answer a number.
+//! a refusal that is. What is kept away is talk, code and long texts, to which that model can only answer a number, and the
+//! arithmetic that it never saw: division, powers, decimals, percentages, equations, signs put in words.
 
 use crate::chat::Request;
 
@@ -22,6 +23,13 @@ const WORDS: &str = "a add added all altogether an and answer apples are away be
     row rows s saves sell sells she simplify single smaller smallest solve spends stamps subtract sum take tell \
     than that the there they times to total value was we week weeks what what's whats which with work x you";
 
+/// Words in which signs are put, or what the card does not list. The model was never asked by them.
+const SPOKEN: &str = "add added cubed difference divide divided double half halve minus modulo multiplied multiply percent plus \
+    power product root squared subtract subtracted sum times triple twice";
+
+/// Longer numbers were never seen.
+const DIGITS_MAX: usize = 4;
+
 /// True where the last thing that the caller says looks like arithmetic.
 pub fn is_arithmetic(request: &Request) -> bool {
     let text = Text::of(request);
@@ -32,8 +40,11 @@ pub fn is_arithmetic(request: &Request) -> bool {
 /// strange.
 fn looks(text: &str) -> bool {
     let seen = Seen::of(text);
+    if seen.beyond > 0 || (seen.spoken > 0 && seen.operations == 0) {
+        return false;
+    }
     let is_calculation = seen.operations > 0 && seen.words <= WORDS_MAX;
-    let is_bare = seen.words == 0 && seen.numbers > 0;
+    let is_bare = seen.words == 0 && seen.operations + seen.dashes > 0;
     let is_told = seen.numbers > 1 && 3 * seen.strange < seen.words;
     is_calculation || is_bare || is_told
 }
@@ -47,6 +58,12 @@ struct Seen {
     words: usize,
     /// Words that calculations are not put in.
     strange: usize,
+    /// Words that stand for signs.
+    spoken: usize,
+    /// Dashes between two numbers.
+    dashes: usize,
+    /// What is arithmetic beyond the card's.
+    beyond: usize,
 }
 
 /// What came last.
@@ -56,6 +73,12 @@ enum Last {
     Number,
     /// A sign behind a number.
     Sign,
+    /// A dash behind one.
+    Dash,
+    /// A sign behind one that makes the next number part of something that the card does not list.
+    Strange,
+    /// A full stop or comma right behind one.
+    Point,
 }
 
 impl Seen {
@@ -76,24 +99,35 @@ impl Seen {
     }
 
     fn step(&mut self, text: &str, kind: Kind, last: Last) -> Last {
-        match kind {
-            Kind::Number => {
+        match (kind, last) {
+            (Kind::Number, _) => {
                 self.numbers += 1;
                 self.operations += usize::from(last == Last::Sign);
+                self.dashes += usize::from(last == Last::Dash);
+                self.beyond +=
+                    usize::from(matches!(last, Last::Strange | Last::Point) || text.len() > DIGITS_MAX);
                 Last::Number
             }
-            Kind::Word => {
+            (Kind::Word, _) => {
                 self.words += 1;
-                self.strange += usize::from(!is_known(text));
+                self.strange += usize::from(!is_in(WORDS, text));
+                self.spoken += usize::from(is_in(SPOKEN, text));
                 Last::Other
             }
-            Kind::Sign('+' | '*' | '×' | '·' | '÷' | '=' | '<' | '>' | '^') if last == Last::Number => {
-                Last::Sign
+            (Kind::Sign('+' | '*' | '×' | '·'), Last::Number) => Last::Sign,
+            (Kind::Sign('/' | '÷' | '^' | '=' | ':'), Last::Number) | (Kind::Sign('*'), Last::Sign) => {
+                Last::Strange
             }
-            // Dates, ranges and shares are written with these: only apart from both numbers are they signs for sure.
-            Kind::Sign('-' | '−' | '/') if last == Last::Number => Last::Other,
-            Kind::Sign(' ' | '(' | ')') => last,
-            Kind::Sign(_) => Last::Other,
+            (Kind::Sign('%'), Last::Number) => {
+                self.beyond += 1;
+                Last::Other
+            }
+            // Dates and ranges are written with these.
+            (Kind::Sign('-' | '−'), Last::Number) => Last::Dash,
+            (Kind::Sign('.' | ','), Last::Number) => Last::Point,
+            (Kind::Sign(' '), Last::Point) => Last::Other,
+            (Kind::Sign(' ' | '(' | ')'), _) => last,
+            (Kind::Sign(_), _) => Last::Other,
         }
     }
 }
@@ -111,9 +145,9 @@ fn run(text: &str, is_part: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is_part(c)).unwrap_or(text.len())
 }
 
-fn is_known(word: &str) -> bool {
+fn is_in(words: &str, word: &str) -> bool {
     let lower = word.to_lowercase();
-    WORDS.split(' ').any(|known| known == lower)
+    words.split(' ').any(|known| known == lower)
 }
 
 #[cfg(test)]
@@ -146,14 +180,37 @@ mod tests {
     }
 
     #[test]
+    fn arithmetic_that_the_model_never_saw_is_none_of_its_own() {
+        for text in [
+            "100/8",
+            "What is 10 / 4?",
+            "2^10",
+            "2**10",
+            "3.5+2",
+            "15% of 200",
+            "What is 7 times 8?",
+            "What is the sum of 3 and 4?",
+            "How much is 5 plus 6?",
+            "Solve x+3=7",
+            "12 34",
+            "123456 + 654321",
+            "1,000+1",
+            "What is half of 10 and 4?",
+        ] {
+            check(text, false);
+        }
+    }
+
+    #[test]
     fn a_calculation_is_let_through_however_it_is_put() {
         for text in [
             "2+2",
             "17*24+3=",
             "What is (34+15)*27-18*(9+4)?",
             "Hey, can you quickly tell me what 12 + 34 comes to, thanks!",
-            "What is 10/4?",
             "12-5",
+            "2+2.",
+            "What is 17+4, please? I have 5 minutes.",
             "Was ist 3*4?",
             "Alice picks 12 pears and gives 5 away. How many are left?",
         ] {

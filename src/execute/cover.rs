@@ -52,8 +52,9 @@ impl Cover {
 
     /// So many more are.
     pub fn extend(&self, more: Tokens) {
-        *self.out() = None;
+        let mut out = self.out();
         self.0.limit.send_modify(|limit| limit.covered += more);
+        *out = None;
     }
 
     /// There will not be more: choices that use up what is covered end like this.
@@ -120,7 +121,14 @@ impl Share {
             if let Some(ended) = now.ended {
                 return Err(ended);
             }
-            self.cover.out().get_or_insert_with(Instant::now);
+            {
+                let mut out = self.cover.out();
+                // Who extends it has sent before that is cleared, so a wait that is over does not begin here.
+                if limit.has_changed().unwrap_or_default() {
+                    continue;
+                }
+                out.get_or_insert_with(Instant::now);
+            }
             // The sender is this cover's own, so it is there.
             let _ = limit.changed().await;
         }

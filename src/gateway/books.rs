@@ -248,9 +248,11 @@ impl Books {
         Ok(())
     }
 
-    /// Notes what the running offer has taken so far and what was lost before.
-    pub(super) fn meter(&self, cost: Money, spent: &[Spent]) {
+    /// Notes what the running offer has taken so far and what was lost before: of what it is likely to have taken by the time that
+    /// somebody reads this no more than is set aside, but all that it has taken.
+    pub(super) fn meter(&self, cost: Money, likely: Money, spent: &[Spent]) {
         let Part { money, thinking, .. } = self.lost.sum();
+        let cost = likely.min(self.held.money.saturating_sub(money)).max(cost);
         self.reservation.meter(cost + money, thought(spent) + thinking);
     }
 

@@ -130,9 +130,9 @@ impl Checkpoints {
         (self.began.elapsed() / CHECKPOINT_PART).clamp(CHECKPOINT_MIN.min(self.most), self.most)
     }
 
-    /// What is noted of a request that has cost so much: whoever finds the note finds it half way to the next one, as a rule,
+    /// What is likely of a request that has cost so much, once its note is read: whoever finds the note finds it half way to the next one, as a rule,
     /// so what is written until then at the pace of late is part of it.
-    fn noted(&mut self, cost: Money, wait: Duration) -> Money {
+    fn likely(&mut self, cost: Money, wait: Duration) -> Money {
         let now = Instant::now();
         let before = self.last.replace((now, cost));
         let Some((at, less)) = before else { return cost };
@@ -167,7 +167,8 @@ impl Flying {
                     let wait = checkpoints.next();
                     due = Instant::now() + wait;
                     let spent: Vec<Spent> = meters.iter().map(Meter::read).collect();
-                    books.meter(checkpoints.noted(self.cost(offer, &spent), wait), &spent);
+                    let cost = self.cost(offer, &spent);
+                    books.meter(cost, checkpoints.likely(cost, wait), &spent);
                 }
                 () = grows => {
                     if let Some(growth) = growth.as_deref_mut() {

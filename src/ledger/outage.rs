@@ -43,8 +43,11 @@ impl Outage {
         if !self.is_on.load(Ordering::Acquire) {
             return;
         }
-        let over = self.began.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        let over = began.take();
+        // Before the lock is given back, so that a failure after it stands.
         self.is_on.store(false, Ordering::Release);
+        drop(began);
         if let Some((since, began)) = over {
             tracing::info!(%since, gone_for = ?began.elapsed(), "the database is back");
         }
