@@ -314,6 +314,14 @@ impl Account {
         self.running.as_ref().is_some_and(|part| part.thought_characters > 0 || part.thinking > Tokens::ZERO)
     }
 
+    /// True where a thought, or what closes one, came before what comes now.
+    pub(super) fn has_thought(&self) -> bool {
+        let before = self.spent.thinking + self.spent.overhead > Tokens::ZERO;
+        before
+            || self.thought_shows()
+            || self.running.as_ref().is_some_and(|part| part.overhead > Tokens::ZERO)
+    }
+
     /// Books the running part, if there is one.
     pub(super) fn book(&mut self, close: Close) {
         let Some(part) = self.running.take() else { return };

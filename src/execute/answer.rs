@@ -1,4 +1,4 @@
-//! The answer's text on its way out: leading blank is dropped, the caller's stop texts end it.
+//! The answer's text on its way out: the blank between a thought and it is dropped, the caller's stop texts end it.
 
 use crate::chat::Form;
 
@@ -8,6 +8,8 @@ pub(super) struct Answer {
     stops: Vec<String>,
     held: String,
     begun: bool,
+    /// The blank that it may begin with, until something else comes.
+    blank: String,
     /// Which of the stop texts came.
     stopped: Option<usize>,
 }
@@ -18,14 +20,25 @@ impl Answer {
         Answer { stops, begun: form == Form::Text, ..Answer::default() }
     }
 
-    /// What may be shown now of all that came so far.
-    pub(super) fn push(&mut self, text: &str) -> String {
+    /// What may be shown now of all that came so far. `behind_thought` where the blank that it begins with only parts it from its
+    /// thought: any other belongs to it, as the indentation of code does.
+    pub(super) fn push(&mut self, text: &str, behind_thought: bool) -> String {
         if self.stopped.is_some() {
             return String::new();
         }
-        let text = if self.begun { text } else { text.trim_start() };
-        self.begun |= !text.is_empty();
-        self.held.push_str(text);
+        if self.begun {
+            self.held.push_str(text);
+        } else {
+            let said = text.trim_start();
+            self.blank.push_str(&text[..text.len() - said.len()]);
+            self.begun = !said.is_empty();
+            if !self.begun {
+                return String::new();
+            }
+            let blank = std::mem::take(&mut self.blank);
+            self.held.push_str(if behind_thought { "" } else { &blank });
+            self.held.push_str(said);
+        }
         let found = |(which, stop): (usize, &String)| Some((self.held.find(stop.as_str())?, which));
         if let Some((end, which)) = self.stops.iter().enumerate().filter_map(found).min() {
             self.stopped = Some(which);
@@ -69,7 +82,7 @@ mod tests {
     fn check(stops: &[&str], pieces: &[&str], shown: &str, stopped: bool) {
         let stops: Vec<String> = stops.iter().map(ToString::to_string).collect();
         let mut answer = Answer::new(&stops, Form::Chat);
-        let mut seen: String = pieces.iter().map(|piece| answer.push(piece)).collect();
+        let mut seen: String = pieces.iter().map(|piece| answer.push(piece, true)).collect();
         seen.push_str(&answer.rest());
         assert_eq!((seen.as_str(), answer.stopped_by().is_some()), (shown, stopped), "{stops:?} {pieces:?}");
     }
@@ -90,5 +103,13 @@ mod tests {
     #[test]
     fn the_blank_before_an_answer_is_not_part_of_it() {
         check(&[], &["\n\n", " 51", "\n"], "51\n", false);
+    }
+
+    #[test]
+    fn the_blank_that_an_answer_begins_with_is_part_of_it_where_no_thought_came_before() {
+        let mut answer = Answer::new(&[], Form::Chat);
+        assert_eq!((answer.push("  ", false), answer.is_empty()), (String::new(), true));
+        assert_eq!(answer.push("  return x\n", false), "    return x\n");
+        assert_eq!(answer.push("  \n", false), "  \n");
     }
 }

@@ -42,8 +42,7 @@ impl Logprobs {
         let mut told = Vec::new();
         while !rest.is_empty() {
             let Some(token) = self.waiting.pop_front() else { break };
-            // The blank before an answer is not shown.
-            let own = if self.begun { &token.bytes[..] } else { token.bytes.trim_ascii_start() };
+            let own = if self.begun { &token.bytes[..] } else { first(&token.bytes, rest) };
             self.begun = true;
             let within = own.len().min(rest.len());
             self.ahead = own.len() - within;
@@ -65,7 +64,7 @@ impl Logprobs {
     fn goes_on_like(&self, at: usize, text: &[u8]) -> bool {
         let (mut rest, mut begun) = (text, false);
         for token in self.waiting.range(at..) {
-            let own = if begun { &token.bytes[..] } else { token.bytes.trim_ascii_start() };
+            let own = if begun { &token.bytes[..] } else { first(&token.bytes, text) };
             if own.is_empty() && !begun {
                 return false;
             }
@@ -81,6 +80,11 @@ impl Logprobs {
         }
         begun
     }
+}
+
+/// What of the first token is shown in a text: the blank before an answer only where the text begins with one.
+fn first<'a>(token: &'a [u8], text: &[u8]) -> &'a [u8] {
+    if text.first().is_some_and(u8::is_ascii_whitespace) { token } else { token.trim_ascii_start() }
 }
 
 /// What a token says.

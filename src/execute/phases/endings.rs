@@ -100,13 +100,19 @@ impl Phases {
         }
     }
 
+    /// What may be shown of an answer that goes on like this.
+    pub(super) fn answer_shows(&mut self, text: &str) -> String {
+        let behind_thought = self.tagged || self.account.has_thought();
+        self.answer.push(text, behind_thought)
+    }
+
     pub(super) fn finish(&mut self, ended: SolutionEnded, finish: Finish) -> Step {
         let repeated = self.repeat.as_mut().map(Repeat::rest).unwrap_or_default();
         let passed = self.pass(&repeated);
-        let mut shown = self.answer.push(&passed);
+        let mut shown = self.answer_shows(&passed);
         let released = self.release();
         let is_lost = released.is_none();
-        shown += &self.answer.push(&released.unwrap_or_default());
+        shown += &self.answer_shows(&released.unwrap_or_default());
         shown += &self.answer.rest();
         let by_limit = (self.terms.solution_by.into(), Finish::Length);
         let (ended, finish) = match (self.answer.stopped_by().is_some(), is_lost) {

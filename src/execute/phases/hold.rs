@@ -172,7 +172,7 @@ impl Phases {
                 self.account.solve(&text, tokens);
                 let passed = self.pass(&text);
                 self.spoke |= !passed.is_empty();
-                let shown = self.answer.push(&passed);
+                let shown = self.answer_shows(&passed);
                 self.hang_up(shown)
             }
             Piece::Usage(usage) => {

@@ -400,7 +400,7 @@ impl Phases {
         let text = self.pass(&text);
         self.spoke |= !text.is_empty();
         self.look_at(&text);
-        let shown = self.answer.push(&text);
+        let shown = self.answer_shows(&text);
         if self.is_answer_beyond() {
             return self.hang_up(shown);
         }
