@@ -13,6 +13,7 @@ use crate::backend::remote::{self, anthropic, gemini, llamacpp, openai, response
 use crate::catalog::Class;
 use crate::units::{Chance, Tokens};
 
+use super::base_url;
 use super::deployment::{self, Deployment};
 use super::kind::{KINDS, Kind};
 use super::known::Known;
@@ -303,7 +304,12 @@ fn check_gguf(section: &Section<'_>, file: Option<&Path>) {
 }
 
 fn client(section: &Section<'_>, kind: Kind) -> remote::Settings {
-    let remedy = "write where its API begins, like \"https://api.example.com/v1\"";
+    let remedy = match kind {
+        Kind::OpenAi | Kind::Responses => {
+            "write where its API begins: \"https://api.openai.com/v1\", or your own server's like \"http://127.0.0.1:8000/v1\""
+        }
+        _ => "write where its API begins, like \"http://127.0.0.1:8000/v1\"",
+    };
     let base_url = match kind.base_url() {
         Some(usual) => Some(section.or("base_url", usual.to_owned())),
         // Each deployment may have its own.
@@ -321,8 +327,8 @@ fn client(section: &Section<'_>, kind: Kind) -> remote::Settings {
         total: time(section, "total_timeout", usual.total),
         ..usual
     };
-    check_url(section, "base_url", base_url.as_deref());
     check_url(section, "proxy", settings.proxy.as_deref());
+    let base_url = base_url.map(|stated| base_url::base_url(section, kind, &stated));
     remote::Settings { base_url: base_url.unwrap_or_default(), ..settings }
 }
 

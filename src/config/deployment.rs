@@ -8,6 +8,7 @@ use crate::backend::fleet::Signal;
 use crate::backend::remote;
 
 use super::backend::check_url;
+use super::base_url::base_url;
 use super::kind::Kind;
 use super::known::is_host;
 use super::mistake::Wrong;
@@ -62,7 +63,7 @@ pub(super) fn deployments(
             section.wrong("name", Wrong::new(what, "give each a name of its own"));
         }
         section.allow(&["upstream", "upstreams"]);
-        let (client, metrics_url) = (reached(section, client), metrics_url(section));
+        let (client, metrics_url) = (reached(section, kind, client), metrics_url(section));
         let signal = stated.unwrap_or(signal(kind, &client));
         deployments.push(Deployment { name: name.into(), client, upstream: None, metrics_url, signal });
     }
@@ -126,14 +127,15 @@ fn signal(kind: Kind, client: &remote::Settings) -> Signal {
 }
 
 /// As the backend is, but for what is said here.
-fn reached(section: &Section<'_>, usual: &remote::Settings) -> remote::Settings {
+fn reached(section: &Section<'_>, kind: Kind, usual: &remote::Settings) -> remote::Settings {
     if !section.has("base_url") && usual.base_url.is_empty() {
         let remedy = "write where its API begins, here or in the backend";
         section.wrong("base_url", Wrong::new("missing", remedy));
     }
     let mut client = usual.clone();
-    section.set("base_url", &mut client.base_url);
-    check_url(section, "base_url", section.has("base_url").then_some(&*client.base_url));
+    if let Some(stated) = section.get::<String>("base_url") {
+        client.base_url = base_url(section, kind, &stated);
+    }
     if CREDENTIAL.iter().any(|key| section.has(key)) {
         client.api_key = secret::api_key(section);
     }

@@ -9,6 +9,7 @@ mod admin;
 mod agents;
 mod alerts;
 mod backend;
+mod base_url;
 mod coherence;
 mod deployment;
 mod dialect;

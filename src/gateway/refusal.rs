@@ -53,8 +53,8 @@ pub enum Refusal {
     /// The only model that there is was made for other questions.
     #[error(
         "the only model here, {model}, is a small one that knows whole-number arithmetic and nothing else (try \
-         \"What is 12+34*2?\", or ask for it by name, \"model\": \"{model}\", to see what it makes of this); for real \
-         questions add a model of yours to the configuration:\n\n[[backend]]\nbase_url = \"http://127.0.0.1:8000/v1\"\n\
+         \"What is 12+34*2?\"; asked by its name, \"model\": \"{model}\", it answers anything, though with a number or \
+         nothing); for real questions add a model of yours to the configuration:\n\n[[backend]]\nbase_url = \"http://127.0.0.1:8000/v1\"\n\
          models = [\"your-model\"]"
     )]
     Beyond {

@@ -51,6 +51,7 @@ struct Details {
     target: Option<Arc<str>>,
     status: Option<StatusCode>,
     code: Option<Arc<str>>,
+    param: Option<Box<str>>,
     ended: Option<Arc<str>>,
     prompt: Option<Tokens>,
     thinking: Option<Tokens>,
@@ -129,9 +130,11 @@ impl AccessRecord {
         (details.prompt, details.cost) = (Some(prompt), Some(cost));
     }
 
-    /// It is answered with an error of that code.
-    pub(super) fn refused(&self, code: &'static str) {
-        self.details().code = Some(code.into());
+    /// It is answered with an error of that code, or else of that kind, about a member of the request.
+    pub(super) fn refused(&self, code: &'static str, param: Option<&str>) {
+        let mut details = self.details();
+        details.code = Some(code.into());
+        details.param = param.map(shown);
     }
 
     fn answered(&self, response: &Response) {
@@ -141,7 +144,7 @@ impl AccessRecord {
         details.id = id.map(str::to_owned);
         if response.status().is_success() {
             // It was an error on the way, and was mended.
-            details.code = None;
+            (details.code, details.param) = (None, None);
         }
     }
 
@@ -201,6 +204,7 @@ impl Drop for AccessRecord {
             status = details.status.map(|status| status.as_u16()),
             outcome = details.outcome(),
             code = details.code.as_deref(),
+            param = details.param.as_deref(),
             prompt_tokens = details.prompt.map(|tokens| tokens.0),
             thinking_tokens = details.thinking.map(|tokens| tokens.0),
             answer_tokens = details.answer.map(|tokens| tokens.0),

@@ -310,9 +310,8 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        if let Some(code) = self.0.code {
-            super::access_log::note(|record| record.refused(code));
-        }
+        let code = self.0.code.unwrap_or(self.0.kind);
+        super::access_log::note(|record| record.refused(code, self.0.param.as_deref()));
         let body = self.to_json().to_string();
         let mut response =
             (self.0.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();

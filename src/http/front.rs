@@ -20,14 +20,21 @@ const PAGE: &str = include_str!("front.html");
 /// Nothing but its own style may be loaded or run.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page for a browser; any other client is told, as everywhere, that there is no such path.
+/// What any client but a browser is told.
+const LINES: &str = "Stint, an inference gateway. The API is under /v1: GET /v1/models lists the models, and POST \
+                     /v1/chat/completions asks one. A browser sees more here.\n";
+
+/// The page for a browser, and two lines for any other client.
 pub(super) async fn page(
     State(service): State<Arc<Service>>,
     method: Method,
     headers: HeaderMap,
 ) -> Response {
-    if !matches!(method, Method::GET | Method::HEAD) || !wants_page(&headers) {
+    if !matches!(method, Method::GET | Method::HEAD) {
         return Problem::no_path().into_response();
+    }
+    if !wants_page(&headers) {
+        return LINES.into_response();
     }
     let front = Front { is_open: service.keys.is_open(), base: base(&headers, &service), service: &service };
     let mut answer = front.page().into_response();

@@ -2,6 +2,8 @@
 
 use axum::http::Uri;
 
+use crate::units::near;
+
 use super::error::Problem;
 
 /// What OpenAI and its likes have under `/v1` and this gateway has not.
@@ -26,6 +28,25 @@ const ELSEWHERE: [&str; 18] = [
     "organization",
 ];
 
+/// What there is, for slips in it.
+const HERE: [&str; 12] = [
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/responses",
+    "/v1/messages",
+    "/v1/messages/count_tokens",
+    "/v1/embeddings",
+    "/v1/models",
+    "/v1/conversations",
+    "/v1/plan",
+    "/v1/allowance",
+    "/v1/usage",
+    "/v1/feedback",
+];
+
+/// So many letters are a slip.
+const SLIPS_MAX: usize = 3;
+
 /// 404, in words that help.
 pub(super) fn problem(uri: &Uri) -> Problem {
     let family = uri.path().strip_prefix("/v1/").and_then(|rest| rest.split('/').next());
@@ -38,7 +59,18 @@ pub(super) fn problem(uri: &Uri) -> Problem {
         None if uri.path().starts_with("/v1/v1/") => {
             Problem::not_found("there is no such path: /v1 is there twice, so leave it out of the base URL")
         }
-        None => Problem::not_found("there is no such path; the API is under /v1"),
+        None => elsewhere(uri.path()),
+    }
+}
+
+/// A path that is like one of ours, with `/v1` or without, is told that one.
+fn elsewhere(path: &str) -> Problem {
+    let ours = path.trim_end_matches('/');
+    let with_version = format!("/v1{ours}");
+    let meant = near(ours, HERE, SLIPS_MAX).or_else(|| near(&with_version, HERE, SLIPS_MAX));
+    match meant {
+        Some(meant) => Problem::not_found(format!("there is no such path; did you mean {meant}?")),
+        None => Problem::no_path(),
     }
 }
 
@@ -58,6 +90,9 @@ mod tests {
         check("/v1/images/generations", "endpoint_not_served", "/v1/chat/completions");
         check("/v1/batches", "endpoint_not_served", "/v1/embeddings");
         check("/v1/nothing", "not_found", "under /v1");
+        check("/v1/chat/completion", "not_found", "did you mean /v1/chat/completions?");
+        check("/v1/chat/completions/", "not_found", "did you mean /v1/chat/completions?");
+        check("/chat/completions", "not_found", "did you mean /v1/chat/completions?");
         check("/audio", "not_found", "under /v1");
         check("/v1/v1/chat/completions", "not_found", "twice");
     }

@@ -68,7 +68,10 @@ pub enum Refusal {
         member: &'static str,
     },
     /// A model without a price, for a caller whose money is limited.
-    #[error("{model} has no price, and this key's money is limited: give it a price, 0 if it is free")]
+    #[error(
+        "{model} has no price, and this key's money is limited: name a model that has one, or have its price_input and price_output \
+         written, 0 if it is free"
+    )]
     Unpriced {
         /// The model.
         model: Arc<str>,
@@ -183,8 +186,10 @@ fn setting(what: &str) -> String {
 fn remedy(limit: &Limit, resets_at: Option<Timestamp>, member: &str) -> String {
     match (&limit.holder, resets_at) {
         (Holder::Episode, _) => format!("ask for less, as with a lower {member}, or begin another run"),
-        (_, Some(_)) => "ask for less, wait until it starts anew, or have it raised".to_owned(),
-        (_, None) => "ask for less, or have it raised".to_owned(),
+        (_, Some(_)) => {
+            format!("ask for less, as with a lower {member}, wait until it starts anew, or have it raised")
+        }
+        (_, None) => format!("ask for less, as with a lower {member}, or have it raised"),
     }
 }
 
@@ -243,11 +248,8 @@ impl Refusal {
             | Refusal::RequestCost { member, .. } => Some(member),
             Refusal::DeadlineUnreachable { member, .. } => *member,
             Refusal::MemberNotTaken { member, .. } => Some(member),
-            Refusal::NotCapable { .. }
-            | Refusal::Unpriced { .. }
-            | Refusal::Unweighed { .. }
-            | Refusal::Unhealthy
-            | Refusal::DoesNotFit { .. } => None,
+            Refusal::Unpriced { .. } | Refusal::Unweighed { .. } => Some("model"),
+            Refusal::NotCapable { .. } | Refusal::Unhealthy | Refusal::DoesNotFit { .. } => None,
         }
     }
 

@@ -22,6 +22,9 @@ pub enum MoneyError {
     /// Not digits with at most one point.
     #[error("not a decimal amount of dollars: write it like \"0.02\"")]
     NotDecimal,
+    /// Less than nothing.
+    #[error("negative: it must be zero or more")]
+    Negative,
     /// Finer than a nano-dollar.
     #[error("finer than a nano-dollar: use at most 9 decimals")]
     TooFine,
@@ -59,6 +62,9 @@ impl FromStr for Money {
     type Err = MoneyError;
 
     fn from_str(text: &str) -> Result<Money, MoneyError> {
+        if text.starts_with('-') {
+            return Err(MoneyError::Negative);
+        }
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
         if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) {
@@ -110,7 +116,7 @@ impl<'de> Deserialize<'de> for Money {
                 dollars.checked_mul(NANOS).map(Money).ok_or_else(|| E::custom(MoneyError::TooLarge))
             }
             fn visit_i64<E: serde::de::Error>(self, dollars: i64) -> Result<Money, E> {
-                let dollars = u64::try_from(dollars).map_err(|_| E::custom("money cannot be negative"))?;
+                let dollars = u64::try_from(dollars).map_err(|_| E::custom(MoneyError::Negative))?;
                 self.visit_u64(dollars)
             }
             fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<Money, E> {
@@ -162,7 +168,7 @@ mod tests {
         check(".5", Ok(NANOS / 2));
         check("3.2500000000000", Ok(3_250_000_000));
         check("0.0000000001", Err(MoneyError::TooFine));
-        check("-1", Err(MoneyError::NotDecimal));
+        check("-1", Err(MoneyError::Negative));
         check("1e3", Err(MoneyError::NotDecimal));
         check(".", Err(MoneyError::NotDecimal));
         check("18446744074", Err(MoneyError::TooLarge));

@@ -58,7 +58,7 @@ fn what_is_wrong_with_tools_and_agents_is_said_with_its_line() {
     check(
         "[tools.search]\nprice_usd = \"-0.1\"\ncount = \"queries\"\n",
         &[
-            "line 2: tools.search.price_usd: not a decimal amount of dollars: write it like \"0.02\"; write dollars as text, like \"0.02\": a float is not exact",
+            "line 2: tools.search.price_usd: negative: it must be zero or more; write dollars as text, like \"0.02\": a float is not exact",
             "line 3: tools.search.count: unknown key; did you mean counts?",
         ],
     );

@@ -343,3 +343,11 @@ fn a_key_that_lets_nobody_in_any_more_is_doubted() {
     let told = doubts(&key("2020-01-01T00:00:00Z"));
     assert!(told.len() == 1 && told[0].starts_with("line 4: key.expires_at: past, so that"), "{told:?}");
 }
+
+#[test]
+fn an_endpoints_address_is_no_base() {
+    let text = "[[backend]]\nbase_url = \"http://127.0.0.1:8000/v1/chat/completions\"\nmodels = [\"m\"]\n";
+    let told = "line 2: backend.base_url: ends with the endpoint /chat/completions; write where its API begins: \
+                \"http://127.0.0.1:8000/v1\"";
+    check(text, &[told]);
+}

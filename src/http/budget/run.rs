@@ -246,7 +246,7 @@ mod tests {
         check(json!({"episode": 7}), "budget.episode", "a name, or an object");
         check(json!({"episode": {"id": " x"}}), "budget.episode.id", "not a name");
         check(json!({"episode": {"turn": 1}}), "budget.episode.turn", "not known");
-        check(json!({"episode": {"cost_usd": "-1"}}), "budget.episode.cost_usd", "decimal");
+        check(json!({"episode": {"cost_usd": "-1"}}), "budget.episode.cost_usd", "zero or more");
         check(json!({"episode": {"cost_usd": "0"}}), "budget.episode.cost_usd", "more than 0");
         check(json!({"episode": {"cost_usd": 0.0}}), "budget.episode.cost_usd", "more than 0");
         check(json!({"episode": {"turns": 0}}), "budget.episode.turns", "at least 1");
