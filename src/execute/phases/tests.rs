@@ -15,6 +15,7 @@ pub(super) fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
         overhead: Tokens(5),
         effort: Some("low".into()),
         visible_max: None,
+        further: None,
         rescue: class == Class::Effort,
         effort_least: Some("none".into()),
         prompt: Tokens(100),
@@ -105,6 +106,13 @@ pub(super) fn play_met(terms: Terms, conduct: Conduct, script: &[&[Piece]]) -> S
                     event
                 }
                 Step::Call(part) => {
+                    seen.parts.push(part);
+                    break;
+                }
+                Step::GoOn(event, part) => {
+                    if let Some(Event::Answer(text)) = event {
+                        seen.answer += &text;
+                    }
                     seen.parts.push(part);
                     break;
                 }
