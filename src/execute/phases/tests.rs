@@ -109,13 +109,7 @@ pub(super) fn play_met(terms: Terms, conduct: Conduct, script: &[&[Piece]]) -> S
                     seen.parts.push(part);
                     break;
                 }
-                Step::GoOn(event, part) => {
-                    if let Some(Event::Answer(text)) = event {
-                        seen.answer += &text;
-                    }
-                    seen.parts.push(part);
-                    break;
-                }
+                Step::GoOn(..) => panic!("nothing is paid for here"),
                 Step::Finish(event, finish) => {
                     seen.finish = Some(finish);
                     event

@@ -90,11 +90,10 @@ async fn an_answer_that_money_ended_goes_on_behind_its_prefix() {
             let answer = world.ask("sk-key", &question(stream, thinking)).await;
             let (what, budget) = (format!("{kind:?} {stream} {thinks}"), budget(&answer));
             assert_eq!(text(&answer, stream).trim_end(), "so ".repeat(20_000).trim_end(), "{what}");
-            assert_eq!(
-                (&budget["solution"]["ended"], &budget["solution"]["used"]),
-                (&json!("stop"), &json!(20_000)),
-                "{what}: {budget}"
-            );
+            assert_eq!(budget["solution"]["ended"], "stop", "{what}: {budget}");
+            // Mistral does not tell thought from answer, so that the first call's is shared out.
+            let apart = 20_000 - budget["solution"]["used"].as_u64().unwrap();
+            assert!(apart <= u64::from(kind == Kind::Mistral), "{what}: {budget}");
             assert!(emulator.calls().len() > if thinks == 0 { 1 } else { 2 }, "{what}");
             assert!(emulator.refusals().is_empty(), "{what}: {:?}", emulator.refusals());
             exact(&world, emulator.bill()).await;
