@@ -223,23 +223,13 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     unthought::fit(Some(section), &mut declared);
     provider::fit(Some(section), &mut declared);
     dialect::fit(Some(section), &mut declared);
-    goes_on(&mut declared);
+    dialect::goes_on(&mut declared);
     coherence::check(section, &declared);
     if let Some(settings) = declared.served.source.chat() {
         declared.served.possible = dialect::possible(&settings.dialect, base.kind == Kind::Vllm);
         dialect::check(section, &mut declared.model, &declared.served.possible);
     }
     name.map(|_| declared)
-}
-
-/// How its answers are gone on with, as far as its API has words for that. Anthropic's newer models, which think as much as they
-/// see fit, take no beginning of an answer.
-pub(super) fn goes_on(Declared { served, model, .. }: &mut Declared) {
-    model.goes_on = match &served.source {
-        Source::OpenAi(settings) if settings.dialect.resume != openai::Resume::Never => GoesOn::Resumed,
-        Source::Anthropic(settings) if settings.goes_on() => GoesOn::Unthought,
-        _ => GoesOn::Never,
-    };
 }
 
 /// Puts what a section says in place of what was known before: an entry of the catalogue's files, or the operator's
