@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use stint::catalog::{
-    Allowance, Calibration, Class, Compare, Conditions, Demand, HandOff, Left, Market, Model, Needs, Prices,
-    Purse, Route, Service, Tariff, Vote,
+    Allowance, Calibration, Class, Compare, Conditions, Demand, GoesOn, HandOff, Left, Market, Model, Needs,
+    Prices, Purse, Route, Service, Tariff, Vote,
 };
 use stint::chat::{Budget, Message, Request, Role};
 use stint::plan::{Ask, Explore, plan, quote};
@@ -197,6 +197,7 @@ fn model(dear: u64) -> Model {
         efforts: Vec::new(),
         members: stint::catalog::MemberRules::default(),
         resumes_tools: false,
+        goes_on: GoesOn::Never,
         stops_billing: false,
         reference: None,
         specialty: None,

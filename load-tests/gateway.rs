@@ -18,7 +18,7 @@ use stint::agent::stored::ResponseKeeper;
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::{Play, Scripted};
-use stint::catalog::{self, Catalog, Class, HandOff, Model, Prices, Route, Tariff};
+use stint::catalog::{self, Catalog, Class, GoesOn, HandOff, Model, Prices, Route, Tariff};
 use stint::gateway::{Agents, Gateway, Learning, Parts};
 use stint::http::{self, Server, Service};
 use stint::idempotency::Idempotency;
@@ -140,6 +140,7 @@ fn model() -> Model {
         reference: None,
         specialty: None,
         resumes_tools: false,
+        goes_on: GoesOn::Never,
         stops_billing: true,
     }
 }

@@ -30,6 +30,18 @@ pub enum Specialty {
     Arithmetic,
 }
 
+/// How an answer that its limit broke off is gone on with in another call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GoesOn {
+    /// Not at all.
+    #[default]
+    Never,
+    /// By its beginning behind the thought, in the class `continue`.
+    Resumed,
+    /// By its beginning, where nothing is thought.
+    Unthought,
+}
+
 /// One word of a model's effort scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffortLevel {
@@ -89,6 +101,8 @@ pub struct Model {
     pub members: MemberRules,
     /// True where tool calls can be read out of an answer that was resumed from a closed thought.
     pub resumes_tools: bool,
+    /// How an answer that its limit broke off is gone on with.
+    pub goes_on: GoesOn,
     /// True where whoever serves it stops, and stops billing, when we are gone.
     pub stops_billing: bool,
 }

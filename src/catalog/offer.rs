@@ -31,6 +31,15 @@ impl Mul<u32> for WorstCase {
     }
 }
 
+/// How far an answer may go in further calls, where money alone limits the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Further {
+    /// The most that all of it may take.
+    pub most: Tokens,
+    /// Who says so.
+    pub by: LimitedBy,
+}
+
 /// One way to serve a demand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
@@ -50,6 +59,8 @@ pub struct Offer {
     pub answer_takes_rest: bool,
     /// How much of it is set aside at first; the rest is extended while it streams.
     pub opening: Tokens,
+    /// How far it may go in further calls, each of them set aside before it is sent; nothing where it is not gone on with.
+    pub further: Option<Further>,
     /// Whether the upstream is told a limit, where it needs none: only where somebody stated one.
     pub tells_limit: bool,
     /// What is set aside beside them, for tags, hand-off and end of text.

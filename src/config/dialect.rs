@@ -3,8 +3,9 @@
 use crate::backend::remote::openai::{
     BudgetMember, Dialect, EffortMember, Resume, Settings, Switch, ThoughtsBack, UsageMember, Word,
 };
-use crate::catalog::{Class, Model};
+use crate::catalog::{Class, GoesOn, Model};
 
+use super::backend::Source;
 use super::kind::Kind;
 use super::mistake::Wrong;
 use super::model::Declared;
@@ -131,6 +132,16 @@ pub(super) fn fit(section: Option<&Section<'_>>, Declared { served, model, .. }:
     if model.classes.is_empty() {
         model.classes.push(Class::Effort);
     }
+}
+
+/// How its answers are gone on with, as far as its API has words for that. Anthropic's newer models, which think as much as they
+/// see fit, take no beginning of an answer.
+pub(super) fn goes_on(Declared { served, model, .. }: &mut Declared) {
+    model.goes_on = match &served.source {
+        Source::OpenAi(settings) if settings.dialect.resume != Resume::Never => GoesOn::Resumed,
+        Source::Anthropic(settings) if settings.goes_on() => GoesOn::Unthought,
+        _ => GoesOn::Never,
+    };
 }
 
 /// Each way in which the thinking is to be held must be one that the upstream has words for. Of those that nobody wrote,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::local;
-use crate::catalog::{Class, HandOff, MemberRules, Model, Prices, Service, Specialty, Tariff};
+use crate::catalog::{Class, GoesOn, HandOff, MemberRules, Model, Prices, Service, Specialty, Tariff};
 use crate::units::{Money, Price, Tokens};
 
 use super::backend::{Backend, Manner, Served, Source};
@@ -37,6 +37,7 @@ pub(super) fn embedded() -> (Backend, Vec<Declared>) {
         efforts: Vec::new(),
         members: MemberRules::default(),
         resumes_tools: false,
+        goes_on: GoesOn::Never,
         stops_billing: true,
         reference: None,
         specialty: Some(Specialty::Arithmetic),

@@ -129,6 +129,7 @@ impl<'d> Known<'d> {
         model.served.ability = model.served.ability.or_else(|| self.ability(&names));
         provider::fit(None, &mut model);
         dialect::fit(None, &mut model);
+        dialect::goes_on(&mut model);
         let most = model.kind.services_most();
         model.model.services.retain(|service| most.contains(service));
         model

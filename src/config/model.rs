@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::local;
 use crate::backend::remote::{llamacpp, openai};
-use crate::catalog::{Capability, Class, HandOff, Model, Service};
+use crate::catalog::{Capability, Class, GoesOn, HandOff, Model, Service};
 use crate::prompt::calls::Syntax;
 use crate::units::{Chance, Tokens};
 
@@ -133,6 +133,7 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
         efforts: Vec::new(),
         members: base.client.members,
         resumes_tools: false,
+        goes_on: GoesOn::Never,
         stops_billing: base.kind.stops_billing(),
         reference: None,
         specialty: None,
@@ -222,6 +223,7 @@ fn declare(section: &Section<'_>, base: &Base, known: &Known<'_>) -> Option<Decl
     unthought::fit(Some(section), &mut declared);
     provider::fit(Some(section), &mut declared);
     dialect::fit(Some(section), &mut declared);
+    dialect::goes_on(&mut declared);
     coherence::check(section, &declared);
     if let Some(settings) = declared.served.source.chat() {
         declared.served.possible = dialect::possible(&settings.dialect, base.kind == Kind::Vllm);

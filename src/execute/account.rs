@@ -344,7 +344,7 @@ impl Account {
 
     /// What the part read, by the upstream's word or by our bound; of one that was broken off, by what is usual of that.
     fn last_prompt(&self, part: &Running, close: Close) -> Tokens {
-        let resent = || self.prompt + self.spent.thinking + self.overhead;
+        let resent = || self.prompt + self.spent.thinking + self.spent.solution + self.overhead;
         let bound = || if part.again { resent() } else { self.prompt };
         let usual = |most: Tokens| match self.writing.prompt_share {
             Some(share) if close == Close::BrokenOff => Tokens::round((most.as_f64() * share).ceil()),

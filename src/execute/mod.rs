@@ -7,6 +7,7 @@ mod account;
 mod answer;
 mod brake;
 mod cover;
+mod further;
 mod heard;
 mod leak;
 mod logprobs;
@@ -22,6 +23,7 @@ pub mod verify;
 pub mod vote;
 
 pub use cover::Cover;
+pub use further::{Need, Wish, Wishes, wishes};
 pub use heard::{Heard, HeardCall};
 pub use meter::Meter;
 pub use passing::Passing;

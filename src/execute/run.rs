@@ -14,6 +14,7 @@ use crate::chat::{Event, Finish, Request};
 use crate::units::{Count, Tokens};
 
 use super::cover::Share;
+use super::further::{Wishes, wish};
 use super::heard::Heard;
 use super::meter::{Due, Meter};
 use super::passing::Passing;
@@ -67,6 +68,8 @@ pub struct Progress {
     pub passing: Option<Passing>,
     /// Its part in what is covered, where not all that it may write is set aside at first.
     pub(super) share: Option<Share>,
+    /// Where it asks for the money of another call, where money alone ends its answer.
+    pub(super) wishes: Option<Wishes>,
     /// When its running part was called for, and how its target writes.
     pub(super) began: Option<(Instant, Writing)>,
     /// The tool calls of which something was shown, by their indices.
@@ -83,9 +86,9 @@ impl Progress {
     fn of(phases: Phases) -> Progress {
         let (meter, due) = (Meter::default(), Due::first());
         let heard = Heard::default();
-        let (called, share, began) = (Vec::new(), None, None);
+        let (called, share, began, wishes) = (Vec::new(), None, None, None);
         let (first, first_answer, passing) = (None, None, None);
-        Progress { phases, first, first_answer, meter, heard, passing, share, began, called, due }
+        Progress { phases, first, first_answer, meter, heard, passing, share, wishes, began, called, due }
     }
 
     /// The same, listened to up to so many bytes of what it says.
@@ -171,7 +174,15 @@ pub async fn run<T: From<Indexed>>(
     progress.phases.meet(job.backend.conduct());
     let mut part = progress.phases.begin();
     loop {
-        match run_part(job, part, progress, events).await? {
+        let next = match run_part(job, part, progress, events).await {
+            // What is there is an answer, if a shorter one.
+            Err(Halt::Failed(_)) if progress.phases.waits_for_rest() => {
+                let step = progress.phases.stay();
+                follow(job, step, progress, events).await?
+            }
+            next => next?,
+        };
+        match next {
             Next::Part(next) => part = next,
             Next::Over(finish) => {
                 let (told, most) = progress.phases.prompt_read();
@@ -236,7 +247,10 @@ async fn run_part<T: From<Indexed>>(
         };
         is_told = matches!(piece, Piece::Usage(_));
         let step = match covered(job, progress, Some(&piece)).await {
-            Timed::Came(()) => progress.phases.on(piece),
+            Timed::Came(()) => {
+                wish(job, progress, &piece).await;
+                progress.phases.on(piece)
+            }
             Timed::Late(step) => return late(job, step, progress, events).await,
         };
         progress.measure();
@@ -275,6 +289,7 @@ async fn follow<T: From<Indexed>>(
         Step::Show(event) => (Some(event), Next::Piece),
         Step::Drain(last) => (last, Next::Drain),
         Step::Call(part) => (None, Next::Part(part)),
+        Step::GoOn(shown, part) => (shown, Next::Part(part)),
         Step::Finish(last, finish) => (last, Next::Over(finish)),
     };
     if let Some(event) = shown {

@@ -24,6 +24,7 @@ fn terms(class: Class) -> Terms {
         overhead: Tokens(5),
         effort: None,
         visible_max: None,
+        further: None,
         rescue: false,
         effort_least: None,
         prompt: Tokens(10),

@@ -21,6 +21,7 @@ const TERMS: fn() -> Terms = || Terms {
     overhead: Tokens(5),
     effort: None,
     visible_max: None,
+    further: None,
     rescue: false,
     effort_least: None,
     prompt: Tokens(9),

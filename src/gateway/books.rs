@@ -226,6 +226,12 @@ impl Books {
         lost: Lost,
         model: Option<&Arc<str>>,
     ) -> Result<(), Uncovered> {
+        // What was asked for before and came too late is there all the same: it is not asked for twice.
+        match self.reservation.extended().await {
+            Ok(late) => self.held = self.held + late,
+            Err(LedgerError::Stalled) => return Err(Uncovered::Silent),
+            Err(_) => {}
+        }
         let Part { money, thinking, .. } = lost.sum();
         let whole = WorstCase { money: worst.money + money, thinking: worst.thinking + thinking };
         if let Some(most) = self.cost_max.filter(|most| whole.money > *most) {

@@ -193,7 +193,7 @@ impl Flying {
         let choice = |_| {
             let progress = learning::listened(&self.request, Progress::new(terms.clone()));
             let progress = match &growth {
-                Some(growth) => progress.covered_by(growth.cover(), offer.thinking + offer.overhead),
+                Some(growth) => growth.join(progress, offer),
                 None => progress,
             };
             match &self.stepping {
@@ -268,6 +268,7 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         overhead: offer.overhead,
         effort: offer.effort.clone(),
         visible_max: visible_max(offer, request),
+        further: offer.further,
         rescue: offer.rescue,
         effort_least: least.map(|level| level.word.clone()),
         prompt,

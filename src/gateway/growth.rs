@@ -11,16 +11,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::catalog::{Offer, SolutionEnded, Spent, Tariff};
-use crate::execute::{Cover, Meter};
+use crate::execute::{Cover, Meter, Progress};
 use crate::units::{Money, Tokens};
 
 use super::books::{Books, Uncovered};
 use super::flying::Flying;
+use super::further::Further;
 
 /// How many times more is set aside at most.
-const STEPS_MAX: u32 = 8;
+pub(super) const STEPS_MAX: u32 = 8;
 /// How often it is tried again where more was not to be had.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The first look at what was taken, and the part of the time that passed after which comes the next.
 const CHECKPOINT_MIN: Duration = Duration::from_millis(250);
 const CHECKPOINT_PART: u32 = 5;
@@ -28,8 +29,16 @@ const CHECKPOINT_PART: u32 = 5;
 const READING_PART: u32 = 20;
 const READING_AGE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
+/// How the answers to an offer get beyond what is set aside for them at first.
+pub(super) enum Growth {
+    /// Beside the stream.
+    Beside(Beside),
+    /// In further calls.
+    Further(Further),
+}
+
 /// What is covered of the answers to an offer, and what may still be.
-pub(super) struct Growth {
+pub(super) struct Beside {
     cover: Cover,
     /// How many answers there are.
     answers: u64,
@@ -46,11 +55,34 @@ pub(super) struct Growth {
 impl Growth {
     /// Of so many answers to an offer; nothing where all that they may take is set aside at first.
     pub(super) fn of(offer: &Offer, choices: u32) -> Option<Growth> {
+        let beside = Beside::of(offer, choices).map(Growth::Beside);
+        beside.or_else(|| Further::of(offer).map(Growth::Further))
+    }
+
+    /// A choice that goes by it.
+    pub(super) fn join(&self, progress: Progress, offer: &Offer) -> Progress {
+        match self {
+            Growth::Beside(beside) => progress.covered_by(&beside.cover, offer.thinking + offer.overhead),
+            Growth::Further(further) => further.join(progress),
+        }
+    }
+
+    /// Waits until there is something to do.
+    async fn due(&mut self) {
+        match self {
+            Growth::Beside(beside) => beside.due().await,
+            Growth::Further(further) => further.due().await,
+        }
+    }
+}
+
+impl Beside {
+    fn of(offer: &Offer, choices: u32) -> Option<Beside> {
         let Offer { opening, solution, samples, .. } = *offer;
         (opening < solution).then(|| {
             let answers = u64::from(choices) * u64::from(samples.max(1));
             let cover = Cover::new(opening * answers);
-            Growth {
+            Beside {
                 cover,
                 answers,
                 each: opening,
@@ -60,11 +92,6 @@ impl Growth {
                 again: None,
             }
         })
-    }
-
-    /// What the choices go by.
-    pub(super) fn cover(&self) -> &Cover {
-        &self.cover
     }
 
     /// Waits until there is something to do.
@@ -157,7 +184,7 @@ impl Flying {
         let mut due = began + checkpoints.next();
         loop {
             let grows = async {
-                match growth.as_deref() {
+                match growth.as_deref_mut() {
                     Some(growth) => growth.due().await,
                     None => pending().await,
                 }
@@ -170,17 +197,17 @@ impl Flying {
                     let cost = self.cost(offer, &spent);
                     books.meter(cost, checkpoints.likely(cost, wait), &spent);
                 }
-                () = grows => {
-                    if let Some(growth) = growth.as_deref_mut() {
-                        self.grow(offer, growth, books).await;
-                    }
+                () = grows => match growth.as_deref_mut() {
+                    Some(Growth::Beside(beside)) => self.grow(offer, beside, books).await,
+                    Some(Growth::Further(further)) => self.go_further(offer, further, books).await,
+                    None => {}
                 }
             }
         }
     }
 
     /// Sets more aside for an answer that grows, as far as there is more.
-    async fn grow(&self, offer: &Offer, growth: &mut Growth, books: &mut Books) {
+    async fn grow(&self, offer: &Offer, growth: &mut Beside, books: &mut Books) {
         let Some(tariff) = self.model(offer).and_then(|model| model.tariff) else {
             // What has no price takes no money.
             return growth.reached(growth.most, growth.extra);
@@ -217,7 +244,7 @@ impl Flying {
         &self,
         left: Money,
         (offer, tariff): (&Offer, &Tariff),
-        growth: &mut Growth,
+        growth: &mut Beside,
         books: &mut Books,
     ) {
         let more = tariff.output_for(left);

@@ -17,6 +17,7 @@ mod embedding;
 mod episodes;
 mod flight;
 mod flying;
+mod further;
 mod growth;
 mod handle;
 mod hedge;

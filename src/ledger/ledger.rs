@@ -340,7 +340,7 @@ impl Ledger {
     }
 
     /// Waits for a commit, a bounded time.
-    pub(super) async fn durable(&self, answer: Answer) -> Result<(), LedgerError> {
+    pub(super) async fn durable(&self, answer: &mut Answer) -> Result<(), LedgerError> {
         match tokio::time::timeout(self.inner.settings.dispatch_max, answer).await {
             Ok(Ok(committed)) => Ok(committed?),
             Ok(Err(_)) => Err(LedgerError::Closed),

@@ -20,6 +20,8 @@ pub struct Reservation {
     id: RequestId,
     prices: Option<Prices>,
     is_open: bool,
+    /// The last extension, while its row is on its way.
+    extending: Option<(WorstCase, Answer)>,
 }
 
 /// A resolution on its way to the journal. It gets there whether anybody waits or not.
@@ -40,7 +42,7 @@ pub struct Receipt {
 
 impl Reservation {
     pub(super) fn new(ledger: Ledger, id: RequestId, prices: Option<Prices>) -> Reservation {
-        Reservation { ledger, id, prices, is_open: true }
+        Reservation { ledger, id, prices, is_open: true, extending: None }
     }
 
     /// For which request.
@@ -62,21 +64,35 @@ impl Reservation {
     ///
     /// If it fails or is dropped halfway, it may be tried again.
     pub async fn dispatch(&mut self) -> Result<(), LedgerError> {
-        let answer = self.ledger.dispatch(self.id)?;
-        self.ledger.durable(answer).await?;
+        let mut answer = self.ledger.dispatch(self.id)?;
+        self.ledger.durable(&mut answer).await?;
         self.ledger.dispatched(self.id)
     }
 
     /// Sets more aside, durably where it is dispatched already; for another model, if one is named: all of it moves
     /// under that model's limits.
     ///
-    /// If only the journal fails, the money stays set aside, since the row may be durable; it must not be used.
+    /// If only the journal fails, the money stays set aside, since the row may be durable; it must not be used. If it is late, or
+    /// this is dropped halfway, [`extended`](Reservation::extended) says later what came of it.
     pub async fn extend(&mut self, more: WorstCase, model: Option<&Arc<str>>) -> Result<(), LedgerError> {
         let extend = Extend { id: self.id, more, model: model.cloned() };
-        match self.ledger.extend(extend).await? {
-            Some(answer) => self.ledger.durable(answer).await,
-            None => Ok(()),
+        let answer = self.ledger.extend(extend).await?;
+        self.extending = answer.map(|answer| (more, answer));
+        self.extended().await.map(|_| ())
+    }
+
+    /// Waits for the row of the last extension, and says how much is set aside by it; nothing where none is on its way.
+    ///
+    /// # Errors
+    /// [`LedgerError::Stalled`] while it still is.
+    pub async fn extended(&mut self) -> Result<WorstCase, LedgerError> {
+        let Some((more, answer)) = &mut self.extending else { return Ok(WorstCase::default()) };
+        let more = *more;
+        let durable = self.ledger.durable(answer).await;
+        if !matches!(durable, Err(LedgerError::Stalled)) {
+            self.extending = None;
         }
+        durable.map(|()| more)
     }
 
     /// Notes what was used so far, for the case that nobody comes back to settle it: tokens alone, since then all tool calls

@@ -3,7 +3,7 @@
 //! What caller, operator and model allow is `bounds`' to say. Here money comes on top, and the tokens of a limit on thinking where a
 //! thought is hidden, so that nobody can tell it from the answer. Where neither is limited nothing here takes anything away.
 
-use crate::catalog::LimitedBy;
+use crate::catalog::{Further, LimitedBy};
 use crate::units::Tokens;
 
 use super::bounds::{Bounds, Room};
@@ -22,6 +22,8 @@ pub(super) struct Answer {
     pub by: LimitedBy,
     /// How much of it is set aside at first.
     pub opening: Tokens,
+    /// How far it may go in further calls, where money alone limits the first one.
+    pub further: Option<Further>,
     /// Whether an upstream is told of the limit that needs none.
     pub told: bool,
 }
@@ -31,7 +33,7 @@ impl Answer {
     ///
     /// Where a hang-up stops the bill, what it hardly exceeds is set aside, and the rest as it is written. Elsewhere whatever the
     /// upstream may write must be set aside beforehand, so that the upstream is told a limit: the larger of what the answer
-    /// hardly exceeds and a part of what is left.
+    /// hardly exceeds and a part of what is left. Who can go on with an answer may get more in another call.
     pub(super) fn of(terms: &Terms, bounds: &Bounds, purse: &Purse, t: Tokens) -> Answer {
         let room = bounds.room(terms, t);
         if !purse.limits_answers(terms) {
@@ -46,11 +48,13 @@ impl Answer {
         let (part, ample) = (purse.part(MONEY_PART), bounds.ample.min(room.sure));
         let most = if pays(&part, ample) { largest(ample, room.sure, |s| pays(&part, s)) } else { ample };
         let most = largest(bounds.least.min(most), most, |s| pays(purse, s));
-        let by = if most < room.sure { LimitedBy::Money } else { room.by };
-        Answer { most, by, opening: most, told: true }
+        let is_short = most < room.sure;
+        let by = if is_short { LimitedBy::Money } else { room.by };
+        let further = (is_short && terms.goes_on(t)).then_some(Further { most: room.sure, by: room.by });
+        Answer { most, by, opening: most, further, told: true }
     }
 
     fn unlimited(room: Room) -> Answer {
-        Answer { most: room.most, by: room.by, opening: room.most, told: room.told }
+        Answer { most: room.most, by: room.by, opening: room.most, further: None, told: room.told }
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn offer(ask: &Ask, board: &Board, candidate: &Candidate, reason: Rea
         solution_by: answer.by,
         answer_takes_rest: serving.bounds.shares(candidate.thinking + answer.most),
         opening: answer.opening,
+        further: answer.further,
         tells_limit: answer.told,
         overhead: terms.overhead(candidate.thinking),
         rescue: terms.may_be_rescued(),

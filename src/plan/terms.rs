@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Class, Conditions, Model, ModelDemand, Rates, Service, Tariff, WorstCase};
+use crate::catalog::{Class, Conditions, GoesOn, Model, ModelDemand, Rates, Service, Tariff, WorstCase};
 use crate::chat::Keep;
 use crate::units::{Money, Price, Tokens};
 
@@ -31,6 +31,8 @@ pub(super) struct Terms<'a> {
     keep: Keep,
     /// True where a text is to go on, without template or thought.
     raw: bool,
+    /// How an answer that its limit broke off is gone on with, where it is plain text.
+    goes_on: GoesOn,
     /// True where a deadline may end the thought before its budget does: then a second call resumes from it.
     timed: bool,
     /// How much of the prompt is in the provider's cache, where the episode is with this model.
@@ -107,6 +109,7 @@ impl<'a> Terms<'a> {
             tariff,
             choices: ask.choices.max(1),
             raw: ask.needs.service == Service::Completions,
+            goes_on: goes_on(ask, model),
             keep: ask.needs.keep,
             timed: ask.budget.deadline.is_some(),
             cached: sticky.map_or(Tokens::ZERO, |sticky| sticky.cached.min(demand.prompt)),
@@ -139,6 +142,15 @@ impl<'a> Terms<'a> {
     /// stopping one that was not to be: whoever thinks all the same is held by its limit, and offered otherwise from then on.
     pub(super) fn resume(&self, t: Tokens) -> Option<Class> {
         self.resume.filter(|_| self.class != Class::Native || t > Tokens::ZERO)
+    }
+
+    /// True where an answer behind a thought of at most `t` can be gone on with in another call.
+    pub(super) fn goes_on(&self, t: Tokens) -> bool {
+        match self.goes_on {
+            GoesOn::Never => false,
+            GoesOn::Resumed => self.class == Class::Continue,
+            GoesOn::Unthought => t == Tokens::ZERO && !self.hides_thoughts(),
+        }
     }
 
     /// True where a text is to go on.
@@ -314,6 +326,12 @@ impl<'a> Terms<'a> {
             Class::Effort => CutCost { read: prompt, written: solution },
         }
     }
+}
+
+/// An object of a certain form cannot be trusted to be gone on with: whoever holds its form may begin a new one.
+fn goes_on(ask: &Ask, model: &Model) -> GoesOn {
+    let is_plain = ask.needs.service == Service::Chat && !ask.needs.shapes_answer;
+    if is_plain { model.goes_on } else { GoesOn::Never }
 }
 
 /// Refuses a model whose backend does not take a member of the request that nobody here knows.

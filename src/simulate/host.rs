@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::catalog::{Conditions, HandOff, MemberRules, Model, Prices, Service, Tariff};
+use crate::catalog::{Conditions, GoesOn, HandOff, MemberRules, Model, Prices, Service, Tariff};
 use crate::units::{Price, Tokens};
 
 use super::moment::Moment;
@@ -176,6 +176,7 @@ pub(super) fn model(answerer: &Answerer) -> Model {
         efforts: Vec::new(),
         members: MemberRules::default(),
         resumes_tools: false,
+        goes_on: GoesOn::Never,
         stops_billing: true,
         reference: None,
         specialty: None,

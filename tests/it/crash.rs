@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sqlx::Connection;
 use stint::ledger::Journal;
 use stint::storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
 use stint::units::Money;
@@ -222,4 +223,65 @@ async fn what_breaks_off_is_booked_within_a_tenth_of_what_was_written() {
     eprintln!("of the truth: hang-ups {:+.1} %, crashes {:+.1} %", left * 100.0, killed * 100.0);
     assert!((-0.05..=0.10).contains(&left), "hang-ups are booked at {:+.1} %", left * 100.0);
     assert!((-0.10..=0.10).contains(&killed), "crashes are booked at {:+.1} %", killed * 100.0);
+}
+
+/// What is set aside now.
+async fn reserved(process: &Process) -> Money {
+    let page = process.get("sk-test", "/v1/allowance").await.good();
+    page["limits"][0]["reserved"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// Waits until so much was written for a user.
+async fn wrote(upstream: &Upstream, user: &str, least: Money) -> Money {
+    let so_far = || Money(upstream.written().get(user).copied().unwrap_or_default() * 4_000);
+    let waits = async {
+        while so_far() < least {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waits).await.expect("it is written");
+    so_far()
+}
+
+/// Asks for a long answer, which nobody limits, and is cut off. Somebody else holds the database once more is to be set aside for
+/// it, so that the row is on its way when the process ends. Says how much was written until then, and set aside.
+async fn killed_while_it_grows(folder: &Folder, upstream: &Upstream, user: &str) -> (Money, Money) {
+    let process = Arc::new(folder.serve());
+    let caller = {
+        let mut body = wordy(user);
+        body["messages"][0]["content"] = Manner::Words(20_000).words().into();
+        body["max_tokens"] = Value::Null;
+        let request = process.client.post(format!("{}/v1/chat/completions", process.base));
+        let request = request.bearer_auth("sk-test").header("content-type", "application/json");
+        let request = request.body(body.to_string());
+        tokio::spawn(async move { request.send().await.ok()?.text().await.ok() })
+    };
+    wrote(upstream, user, Money(4_000)).await;
+    let held = reserved(&process).await;
+    assert!(held > Money::ZERO);
+    // Half of it is where more is asked for.
+    let noted = wrote(upstream, user, Money(held.0 * 2 / 5)).await;
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(folder.path().join("ledger.db"));
+    let mut other = sqlx::sqlite::SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+    wrote(upstream, user, Money(held.0 * 3 / 5)).await;
+    process.signal("KILL");
+    drop(caller.await);
+    other.close().await.unwrap();
+    (noted, held)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_while_more_is_being_set_aside_no_more_is_charged_than_was() {
+    let upstream = Upstream::start();
+    let folder = Folder::new(&by_answers(&upstream));
+    let (noted, held) = killed_while_it_grows(&folder, &upstream, "growing").await;
+    let process = folder.serve();
+    assert_eq!(reserved(&process).await, Money::ZERO);
+    drop(process);
+    let (requests, money) = charged(&folder).await["growing"];
+    eprintln!("{held} set aside, {noted} written when the database was taken, {money} charged");
+    assert_eq!(requests, 1);
+    assert!(money <= held, "{money} of {held}");
+    assert!(money.0 * 4 >= noted.0 * 3, "{money} for {noted}");
 }

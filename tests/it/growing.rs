@@ -1,5 +1,8 @@
 //! Answers that grow beyond what was set aside for them at first, and money that others merely hold.
 
+mod beside;
+mod further;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Folder, Process};
+use crate::harness::{Answer, Folder, Manner, Process, Upstream};
 
 const TOKEN: &str = "the-token-of-the-admin-api";
 
@@ -17,11 +17,16 @@ struct Desk {
 
 impl Desk {
     fn new() -> Desk {
+        Desk::serving("")
+    }
+
+    /// The same with more to serve.
+    fn serving(more: &str) -> Desk {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let hash = stint::tenant::hash_key("sk-test");
         let folder = Folder::new(&format!(
             "[admin]\nlisten = \"127.0.0.1:{port}\"\ntoken_file = \"admin.token\"\n\
-             [[key]]\nname = \"alice\"\naccount = \"acme\"\nhash = \"{hash}\"\n"
+             [[key]]\nname = \"alice\"\naccount = \"acme\"\nhash = \"{hash}\"\n{more}"
         ));
         std::fs::write(folder.path().join("admin.token"), TOKEN).unwrap();
         let process = folder.serve();
@@ -91,4 +96,47 @@ async fn a_request_is_found_by_each_of_its_ids() {
     }
     let unknown = desk.ask("GET", "/admin/requests/req_1", json!({})).await;
     assert_eq!((unknown.status, &unknown.error()["code"]), (404, &json!("request_not_found")));
+}
+
+/// A step of a run that may cost so much, answered in so many words at 4 nano-dollars each.
+async fn worded(desk: &Desk, words: u64, dollars: &str) -> Answer {
+    let body = json!({
+        "model": "m", "messages": [{ "role": "user", "content": Manner::Words(words).words() }],
+        "budget": { "episode": { "id": "run-1", "cost_usd": dollars } },
+    });
+    desk.process.ask("sk-test", &body).await
+}
+
+#[tokio::test]
+async fn answers_that_wait_for_their_runs_money_or_ended_by_it_go_on_after_a_raise() {
+    let upstream = Upstream::start();
+    let desk = Desk::serving(&format!(
+        "[[backend]]\nbase_url = \"{}\"\n[[backend.model]]\nname = \"m\"\nprice_input = \"0\"\nprice_output = \"4\"\n\
+         stops_billing = true\n",
+        upstream.base
+    ));
+    let raise = "/admin/episodes/run-1/raise?account=acme/alice";
+    let ended = |answer: &Answer| answer.good()["budget"]["solution"]["ended"].clone();
+    // The first takes all that there is, and grows no further; the second waits for what is left of it.
+    let waits = async {
+        tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+        worded(&desk, 50, "0.002").await
+    };
+    let raises = async {
+        tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+        desk.ask("POST", raise, json!({ "cost_usd": "0.002" })).await.good()
+    };
+    let (first, second, raised) = tokio::join!(worded(&desk, 1_000, "0.002"), waits, raises);
+    assert_eq!((ended(&first), ended(&second)), (json!("money"), json!("stop")), "{}", second.text);
+    assert_eq!(raised["limits"]["cost_usd"], "0.004", "{raised}");
+    assert_eq!(worded(&desk, 1_000, "0.002").await.status, 429, "too little is left");
+    desk.ask("POST", raise, json!({ "cost_usd": "0.05" })).await.good();
+    let third = worded(&desk, 1_000, "0.002").await;
+    assert_eq!(ended(&third), "stop", "{}", third.text);
+    let page = desk.ask("GET", "/admin/episodes/run-1?account=acme/alice", json!({})).await.good();
+    let cost = |answer: &Answer| -> stint::units::Money {
+        answer.good()["budget"]["cost_usd"].as_str().unwrap().parse().unwrap()
+    };
+    let all: stint::units::Money = [&first, &second, &third].into_iter().map(cost).sum();
+    assert_eq!(page["cost_usd"].as_str().map(str::to_owned), Some(all.to_string()), "{page}");
 }

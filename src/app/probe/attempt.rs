@@ -63,6 +63,7 @@ pub(super) async fn ask(
         overhead: model.hand_off.overhead,
         effort: attempt.effort.clone(),
         visible_max: None,
+        further: None,
         rescue: false,
         effort_least: None,
         prompt: backend.prompt_tokens(&request),

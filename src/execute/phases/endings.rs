@@ -46,6 +46,9 @@ impl Phases {
             self.account.overhead(tokens);
         }
         self.observe_end();
+        if self.may_go_further() {
+            return self.go_further();
+        }
         let answered = !self.answer.is_empty() || self.tool_calls;
         let limit = ending == Ending::Limit;
         // Whoever ends its text inside a thought has lost its answer as well.
@@ -91,7 +94,10 @@ impl Phases {
             self.close(if ending == Ending::Limit { Ended::Cut } else { Ended::Stopped });
         }
         match ending {
-            Ending::Limit => self.finish(self.terms.solution_by.into(), Finish::Length),
+            Ending::Limit => {
+                let ended = self.rest.denied().unwrap_or(self.terms.solution_by.into());
+                self.finish(ended, Finish::Length)
+            }
             Ending::Filtered => self.finish(SolutionEnded::Upstream, Finish::ContentFilter),
             Ending::Stop { .. } if !self.tool_calls => self.finish(SolutionEnded::Stop, Finish::Stop),
             Ending::Stop { .. } | Ending::ToolCalls => {
@@ -177,6 +183,9 @@ impl Phases {
         self.class = self.resume_class().unwrap_or(self.class);
         self.thinks = false;
         thought.closed = self.account.spent.thinking_ended == Ended::Closed;
+        if self.terms.further.is_some() {
+            self.rest.follows(&thought);
+        }
         self.call_for(Part::resumed(thought, self.terms.solution))
     }
 

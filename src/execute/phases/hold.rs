@@ -135,6 +135,13 @@ impl Phases {
         (self.hold.brake.says_within(most) && !self.hold.is_beyond).then_some(withheld)
     }
 
+    /// True where the call has kept to its limit, so that nothing of its answer is lost at its end.
+    pub(super) fn holds_limit(&self) -> bool {
+        let Hold { brake, withheld, is_beyond, .. } = &self.hold;
+        let is_lost = !withheld.is_empty() && !brake.says_within(self.most());
+        !is_beyond && !brake.is_beyond() && !is_lost
+    }
+
     /// True where the answer has surely gone beyond its own limit, whatever the call may write altogether.
     pub(super) fn is_answer_beyond(&self) -> bool {
         self.hold.brake.answered() > tolerated(self.most())

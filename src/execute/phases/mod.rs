@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 mod drain;
 mod endings;
+mod further;
 mod hold;
 mod repeat;
 mod surface;
@@ -16,7 +17,7 @@ mod surface;
 use serde_json::Value;
 
 use crate::backend::{Edge, Part, Piece, Thought, Usage, Writing};
-use crate::catalog::{Class, Ended, LimitedBy, Spent};
+use crate::catalog::{Class, Ended, Further, LimitedBy, Spent};
 use crate::chat::{Event, Finish, Form, Keep};
 use crate::units::Tokens;
 
@@ -25,6 +26,7 @@ use super::answer::Answer;
 use super::brake::tolerated;
 use super::leak::Leaks;
 use super::logprobs::Logprobs;
+use further::Rest;
 use hold::Hold;
 use repeat::Repeat;
 
@@ -52,6 +54,8 @@ pub struct Terms {
     /// Where a thought is cut that shows, though its upstream was taken to hide it; nothing where nobody stated a limit. For
     /// the class `effort`.
     pub visible_max: Option<Tokens>,
+    /// How far the answer may go in further calls, where money alone limits the first one.
+    pub further: Option<Further>,
     /// True where an answer that came out empty may be tried again.
     pub rescue: bool,
     /// The word for the least effort, for that second try.
@@ -79,6 +83,8 @@ pub enum Step {
     Drain(Option<Event>),
     /// This part is over: drop it and call for the next one.
     Call(Part),
+    /// The caller sees this, if anything; this part is over, and the next one goes on with the answer.
+    GoOn(Option<Event>, Part),
     /// The choice is over; the text that was held back, if any, is shown first.
     Finish(Option<Event>, Finish),
 }
@@ -109,8 +115,9 @@ pub struct Phases {
     account: Account,
     thought: Thought,
     answer: Answer,
-    /// The answer so far, where a limit that was the thought's may break it off.
+    /// The answer so far, where a limit may break it off that another call can lift.
     said: String,
+    rest: Rest,
     leaks: Leaks,
     logprobs: Logprobs,
     /// True while the running part was asked for a thought, so that its limit is the thought's.
@@ -143,6 +150,7 @@ impl Phases {
             thought: Thought::default(),
             answer: Answer::new(&terms.stop, terms.form),
             said: String::new(),
+            rest: Rest::default(),
             leaks: Leaks::default(),
             logprobs: Logprobs::default(),
             thinks: false,
@@ -395,6 +403,7 @@ impl Phases {
             self.account.discarded(text, tokens);
             return self.finish(self.terms.solution_by.into(), Finish::Length);
         }
+        let text = self.unblanked(text);
         let text = self.news(text);
         self.account.solve(&text, tokens);
         let text = self.pass(&text);
@@ -419,7 +428,7 @@ impl Phases {
         if self.account.spent.thinking_ended == Ended::Cut {
             self.leaks.push(text);
         }
-        if self.class == Class::Continue {
+        if self.class == Class::Continue || self.terms.further.is_some() {
             self.said.push_str(text);
         }
     }

@@ -15,6 +15,7 @@ pub(super) fn terms(class: Class, thinking: u64, solution: u64) -> Terms {
         overhead: Tokens(5),
         effort: Some("low".into()),
         visible_max: None,
+        further: None,
         rescue: class == Class::Effort,
         effort_least: Some("none".into()),
         prompt: Tokens(100),
@@ -108,6 +109,7 @@ pub(super) fn play_met(terms: Terms, conduct: Conduct, script: &[&[Piece]]) -> S
                     seen.parts.push(part);
                     break;
                 }
+                Step::GoOn(..) => panic!("nothing is paid for here"),
                 Step::Finish(event, finish) => {
                     seen.finish = Some(finish);
                     event

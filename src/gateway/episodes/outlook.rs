@@ -21,7 +21,14 @@ const CACHE: Duration = Duration::from_secs(300);
 /// By how much a dollar counts for more in a run that goes in circles.
 const DEAD_END: f64 = 2.0;
 
+/// The limits of a run that rules hold it to: those that are only watched leave out what is said of tool calls.
+fn held_of(rules: &Rules, limits: &EpisodeLimits) -> EpisodeLimits {
+    let tools = if rules.is_unheld() { ToolLimits::default() } else { limits.tools.clone() };
+    EpisodeLimits { tools, ..limits.clone() }
+}
+
 /// A step before it is decided on.
+#[derive(Clone)]
 pub(super) struct Outlook<'a> {
     pub(super) request: &'a Arc<Request>,
     /// The same, as far as it is held: rules that are only watched leave out what it says of tool calls.
@@ -41,16 +48,18 @@ impl<'a> Outlook<'a> {
         rules: &'a Rules,
     ) -> Outlook<'a> {
         let is_held = !rules.is_unheld();
-        let mut limits = run.limits.clone();
+        let limits = held_of(rules, &run.limits);
         let mut held = request.clone();
-        if !is_held {
-            limits.tools = ToolLimits::default();
-            if request.budget.calls.is_some() {
-                Arc::make_mut(&mut held).budget.calls = None;
-            }
+        if !is_held && request.budget.calls.is_some() {
+            Arc::make_mut(&mut held).budget.calls = None;
         }
         let cap = if is_held { gateway.cap(run, rules) } else { None };
         Outlook { request, held, run, rules, limits, cap }
+    }
+
+    /// The same, of a run that may take so much by now.
+    pub(super) fn raised(&self, limits: &EpisodeLimits) -> Outlook<'a> {
+        Outlook { limits: held_of(self.rules, limits), ..self.clone() }
     }
 
     /// What is to happen, by the limits that hold.

@@ -23,7 +23,7 @@ const TRIES_MAX: usize = 64;
 
 /// What is remembered from try to try.
 struct Tries<'a> {
-    outlook: &'a Outlook<'a>,
+    outlook: Arc<Outlook<'a>>,
     /// For what parallel steps hold.
     waiting: Waiting,
     /// For what other requests of the account hold.
@@ -52,7 +52,7 @@ impl Gateway {
         let rules = self.rules(tenant, &request)?;
         let (run, handed_out) = self.join(tenant, &request).await?;
         let outlook = Outlook::new(self, &request, &run, &rules);
-        let decided = self.decided(tenant, id, &outlook, deadline).await;
+        let decided = self.decided(tenant, id, outlook, deadline).await;
         if let Some(handed_out) = handed_out {
             match decided {
                 Ok(_) => handed_out.keep(),
@@ -68,18 +68,30 @@ impl Gateway {
         &self,
         tenant: &Tenant,
         id: RequestId,
-        outlook: &Outlook<'_>,
+        outlook: Outlook<'_>,
         deadline: Instant,
     ) -> Result<Departure, Refusal> {
         let calls_max = self.parts.agents.inner.settings.calls_per_answer;
         let (waiting, for_money) = (self.waiting_step(deadline), self.waiting(deadline));
+        let outlook = Arc::new(outlook);
         let mut tries = Tries { outlook, waiting, for_money, calls_max, lost: 0, was_gathered: false };
         while tries.lost < TRIES_MAX {
             if let Some(departure) = self.try_once(tenant, id, &mut tries).await? {
                 return Ok(departure);
             }
+            self.see_raise(tenant, &mut tries).await;
         }
         Err(busy(&agent::Wait::default()))
+    }
+
+    /// What the run was raised by while its step waits holds for that step too.
+    async fn see_raise(&self, tenant: &Tenant, tries: &mut Tries<'_>) {
+        let (agents, outlook) = (&self.parts.agents, &tries.outlook);
+        let known = agents.patiently(agents.inner.store.read(&tenant.account, &outlook.run.id)).await;
+        let known = known.ok().flatten().filter(|known| known.limits.raises > outlook.limits.raises);
+        if let Some(known) = known {
+            tries.outlook = Arc::new(outlook.raised(&known.limits));
+        }
     }
 
     /// One try; nothing where there may be another.
@@ -89,7 +101,8 @@ impl Gateway {
         id: RequestId,
         tries: &mut Tries<'_>,
     ) -> Result<Option<Departure>, Refusal> {
-        let (outlook, run) = (tries.outlook, tries.outlook.run);
+        let outlook = &*tries.outlook.clone();
+        let run = outlook.run;
         // From here on nothing that is given back goes unheard.
         let heard = self.parts.ledger.resolved_of(&run.id);
         let any_heard = self.parts.ledger.resolved_under(&tenant.account);
@@ -129,13 +142,13 @@ impl Gateway {
     /// What the account's own limits leave of tool calls; where that is nothing, once other replicas have handed back what they
     /// do not use.
     async fn room_by_all(&self, tenant: &Tenant, tries: &mut Tries<'_>) -> Option<Room> {
-        let room = self.room(tenant, tries.outlook);
+        let room = self.room(tenant, &tries.outlook);
         let is_empty = room.is_some_and(|room| room.free == Count::ZERO);
         if !is_empty || tries.was_gathered || !self.parts.ledger.is_shared() {
             return room;
         }
         self.gather(tenant, tries).await;
-        self.room(tenant, tries.outlook)
+        self.room(tenant, &tries.outlook)
     }
 
     /// Asks other replicas for what they do not use of the account's limits. All is decided anew then.

@@ -251,3 +251,22 @@ fn a_run_keeps_of_its_money_what_an_answer_hardly_exceeds_and_not_what_the_model
     assert_eq!(cost(1_000_000, false), Money(1_000_000));
     assert_eq!(cost(1000, false), of(56));
 }
+
+#[test]
+fn what_money_alone_limits_may_go_on_in_further_calls_where_the_model_can() {
+    let further = |class: Class, goes_on: GoesOn, thinking: u64| {
+        let best = spacious(class).with(|w| {
+            (w.models[0].goes_on, w.budget.thinking) = (goes_on, Some(Tokens(thinking)));
+            w.allowance.purse.money = money_left(1_000_000_000);
+        });
+        let offer = best.first();
+        assert_eq!((offer.solution_by, offer.opening), (LimitedBy::Money, offer.solution), "{class:?}");
+        offer.further.map(|further| (further.most > offer.solution, further.by))
+    };
+    let own = Some((true, LimitedBy::Model));
+    assert_eq!(further(Class::Continue, GoesOn::Resumed, 1000), own);
+    assert_eq!(further(Class::Continue, GoesOn::Never, 1000), None);
+    assert_eq!(further(Class::Turn, GoesOn::Resumed, 1000), None, "a turn is not resumed");
+    assert_eq!(further(Class::Native, GoesOn::Unthought, 1000), None, "it thinks");
+    assert_eq!(further(Class::Native, GoesOn::Unthought, 0), own);
+}

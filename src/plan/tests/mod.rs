@@ -10,8 +10,8 @@ mod voting;
 
 use super::*;
 use crate::catalog::{
-    Capability, Class, EffortLevel, HandOff, Left, LogNormal, Measured, ModelDemand, Offer, Prices, Rates,
-    Service, Tariff, TaskClass,
+    Capability, Class, EffortLevel, GoesOn, HandOff, Left, LogNormal, Measured, ModelDemand, Offer, Prices,
+    Rates, Service, Tariff, TaskClass,
 };
 use crate::chat::Depth;
 use crate::units::{Amount, Difficulty, Effort, Limit, Money, Price, Timestamp, Unit, Window};
@@ -100,6 +100,7 @@ fn model(name: &str, class: Class) -> Model {
         efforts: vec![level("minimal", 0), level("low", 100), level("high", 1000)],
         members: crate::catalog::MemberRules::default(),
         resumes_tools: false,
+        goes_on: GoesOn::Never,
         stops_billing: false,
         reference: None,
         specialty: None,

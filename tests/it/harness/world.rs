@@ -12,7 +12,9 @@ use stint::agent::{self, Episodes, MemoryEpisodes};
 use stint::backend::Backend;
 use stint::backend::fleet::{self, Fleet, Target};
 use stint::backend::scripted::Scripted;
-use stint::catalog::{self, Capability, Catalog, Class, EffortLevel, HandOff, Model, Prices, Route, Tariff};
+use stint::catalog::{
+    self, Capability, Catalog, Class, EffortLevel, GoesOn, HandOff, Model, Prices, Route, Tariff,
+};
 use stint::config;
 use stint::gateway::{self, Agents, Gateway, LearnSettings, Learning, Parts};
 use stint::history::Stories;
@@ -55,6 +57,7 @@ pub(crate) fn model(name: &str, class: Class) -> Model {
         efforts,
         members: catalog::MemberRules::default(),
         resumes_tools: false,
+        goes_on: GoesOn::Never,
         stops_billing: class != Class::Effort,
         reference: None,
         specialty: None,

@@ -27,13 +27,22 @@ pub(super) fn turns(
     if let Part::Solution { thought, .. } = &call.part {
         turns.push("user", quoted(settings, thought));
     }
+    let begun = match &call.part {
+        Part::Solution { answer, .. } => answer.trim_end(),
+        _ => "",
+    };
     match turns.0.last() {
         None => Err(Failure::incapable(Lack::Prompt, "this model needs a message of the user")),
         Some(("assistant", _)) => Err(Failure::incapable(
             Lack::Prompt,
             "this model cannot go on with an assistant's message: end with the user's",
         )),
-        Some(_) => Ok((system(&request.messages)?, turns.written())),
+        Some(_) => {
+            if !begun.is_empty() {
+                turns.push("assistant", vec![text_block(begun)]);
+            }
+            Ok((system(&request.messages)?, turns.written()))
+        }
     }
 }
 

@@ -85,6 +85,12 @@ impl Settings {
     fn maker(&self) -> Maker {
         Maker { model: self.name.clone(), origin: self.client.origin() }
     }
+
+    /// Whether it goes on with the beginning of an answer. Models that think as much as they see fit refuse one ("does not support
+    /// assistant message prefill").
+    pub fn goes_on(&self) -> bool {
+        self.thinking != Thinking::Adaptive && self.off != Off::Never
+    }
 }
 
 impl Default for Settings {

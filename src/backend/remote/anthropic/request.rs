@@ -148,7 +148,7 @@ fn effort(settings: &Settings, call: &Call, choice: Option<&Choice>) -> Result<E
                 _ => quiet(*solution),
             }
         }
-        Part::Solution { answer, .. } if !answer.is_empty() => {
+        Part::Solution { answer, .. } if !answer.is_empty() && !settings.goes_on() => {
             return Err(Failure::incapable(Lack::Thinking, "this model cannot go on with an answer"));
         }
         Part::Solution { solution, .. } => {

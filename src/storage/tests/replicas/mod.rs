@@ -2,6 +2,7 @@
 
 mod endings;
 mod episodes;
+mod extensions;
 mod late;
 mod limits;
 

@@ -297,10 +297,18 @@ fn thinking(body: &Value, adaptive: bool, most: u64) -> Result<Option<u64>, Refu
 fn messages(body: &Value, model: &str, thinks: bool, adaptive: bool) -> Result<(), Refusal> {
     let messages = body["messages"].as_array().ok_or_else(|| wrong("messages: Field required"))?;
     let last = messages.last().ok_or_else(|| wrong("messages: at least one message is required"))?;
+    let prefills = last["role"] != "user";
     ensure(
-        last["role"] == "user",
+        !prefills || !adaptive,
         "This model does not support assistant message prefill. The conversation must end with a user message.",
     )?;
+    ensure(!prefills || !thinks, "`thinking` may not be enabled when prefilling the assistant's message.")?;
+    let begun = last["content"]
+        .as_array()
+        .and_then(|blocks| blocks.last())
+        .map_or(&last["content"], |block| &block["text"]);
+    let is_bare = begun.as_str().is_none_or(|text| !text.ends_with(char::is_whitespace));
+    ensure(!prefills || is_bare, "messages: final assistant content cannot end with trailing whitespace")?;
     let mut open = BTreeSet::new();
     for (at, message) in messages.iter().enumerate() {
         members(&format!("messages.{at}."), message, &["role", "content"])?;
