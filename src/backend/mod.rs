@@ -27,7 +27,7 @@ use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Origin, Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
-pub use conduct::{Conduct, Observation, Observed};
+pub use conduct::{Conduct, Observation, Observed, Turns};
 pub use failure::{Failure, Fault, Lack, Retry};
 pub use unavailable::Unavailable;
 pub use writing::{Writing, characters};

@@ -171,7 +171,13 @@ pub async fn run<T: From<Indexed>>(
     progress.phases.meet(job.backend.conduct());
     let mut part = progress.phases.begin();
     loop {
-        match run_part(job, part, progress, events).await? {
+        let next = match run_part(job, part, progress, events).await {
+            Err(Halt::Failed(failure)) if may_give_up(progress, &failure) => {
+                give_up(job, &failure, progress, events).await?
+            }
+            result => result?,
+        };
+        match next {
             Next::Part(next) => part = next,
             Next::Over(finish) => {
                 let (told, most) = progress.phases.prompt_read();
@@ -181,6 +187,24 @@ pub async fn run<T: From<Indexed>>(
             Next::Piece | Next::Drain => return Err(truncated()),
         }
     }
+}
+
+/// What a second part was refused for is no fault of the caller, who has not asked for it.
+fn may_give_up(progress: &Progress, failure: &Failure) -> bool {
+    failure.fault == Fault::Caller && progress.phases.is_makeshift()
+}
+
+/// The answer ends with what there is of it.
+async fn give_up<T: From<Indexed>>(
+    job: &Job,
+    failure: &Failure,
+    progress: &mut Progress,
+    events: &mpsc::Sender<T>,
+) -> Result<Next, Halt> {
+    tracing::warn!(error = failure as &dyn std::error::Error, "an answer behind a thought was refused");
+    let step = progress.phases.give_up();
+    progress.observe(&*job.backend);
+    follow(job, step, progress, events).await
 }
 
 /// What follows a step.

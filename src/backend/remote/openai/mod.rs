@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use super::client;
 use super::{Connections, Provider, Reader, Remote, Sent, SettingsError, wire};
-use crate::backend::{Call, Failure};
+use crate::backend::{Call, Failure, Turns};
 use crate::chat::{Embedding, Form, Maker};
 use crate::prompt::calls::Syntax;
 use crate::units::Tokens;
@@ -123,8 +123,13 @@ impl Provider for ChatCompletions {
         Ok(Sent { path: path.into(), body: wire::embedding(ask, Some(&self.settings.model)) })
     }
 
-    fn takes_turns(&self) -> bool {
-        true
+    fn turns(&self) -> Turns {
+        let dialect = &self.settings.dialect;
+        match dialect.effort {
+            _ if dialect.turns_off() => Turns::Always,
+            EffortMember::Never => Turns::Never,
+            EffortMember::ReasoningEffort | EffortMember::Reasoning => Turns::ByWord,
+        }
     }
 
     fn reader(&self, call: &Call) -> Box<dyn Reader> {
