@@ -272,6 +272,8 @@ pub enum Piece {
     ToolCall(ToolCallDelta),
     /// The stop text of the caller's that ended the answer, where the upstream tells which.
     StoppedBy(Box<str>),
+    /// All that this part has shown as its thought was its answer: no thought was in the text.
+    Unthought,
     /// The upstream's own count; the last one wins.
     Usage(Usage),
     /// The end of this part.

@@ -172,7 +172,7 @@ pub async fn run<T: From<Indexed>>(
     let mut part = progress.phases.begin();
     loop {
         let next = match run_part(job, part, progress, events).await {
-            Err(Halt::Failed(failure)) if may_give_up(progress, &failure) => {
+            Err(Halt::Failed(failure)) if progress.phases.may_give_up(&failure) => {
                 give_up(job, &failure, progress, events).await?
             }
             result => result?,
@@ -187,11 +187,6 @@ pub async fn run<T: From<Indexed>>(
             Next::Piece | Next::Drain => return Err(truncated()),
         }
     }
-}
-
-/// What a second part was refused for is no fault of the caller, who has not asked for it.
-fn may_give_up(progress: &Progress, failure: &Failure) -> bool {
-    failure.fault == Fault::Caller && progress.phases.is_makeshift()
 }
 
 /// The answer ends with what there is of it.

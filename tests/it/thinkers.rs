@@ -94,3 +94,65 @@ async fn a_limit_that_a_hidden_thought_uses_up_is_told_as_the_model_tells_it() {
         assert!(!answer.text.contains("no_answer"), "{}", answer.text);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_answer_behind_a_cut_thought_is_refused_the_limit_has_ended_it_and_the_caller_is_not_at_fault()
+ {
+    let thinker = Thinker::start(Habit { thinks: 20_000, refuses_least: true, ..SHOWN });
+    let process = gateway(&thinker, "gpt-5");
+    for round in 0..2 {
+        let answer = ask(&process, "gpt-5", &json!({ "max_tokens": 8_000 })).await.good();
+        assert_eq!((words(&answer, "content"), finish(&answer)), (0, "length"), "round {round}: {answer}");
+        assert!(words(&answer, "reasoning_content") > 500, "round {round}: {answer}");
+    }
+    let words: Vec<bool> = thinker.log().iter().map(|body| body["reasoning_effort"] == "minimal").collect();
+    assert_eq!(words, [false, true, false], "what was refused is not asked for again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_in_which_no_thought_is_closed_is_the_answer_whatever_the_models_name_says() {
+    for (thought, shown_as_thoughts) in [(Thought::Hidden, 1), (Thought::Untold, 2), (Thought::Shown, 0)] {
+        for name in ["deepseek-r1", "qwq-32b", "qwen3-4b-thinking-2507"] {
+            let thinker = Thinker::start(Habit { thinks: 20, thought, ..SHOWN });
+            let process = gateway(&thinker, name);
+            for round in 0..4 {
+                let answer = ask(&process, name, &json!({})).await.good();
+                let what = format!("{name}, {thought:?}, round {round}: {answer}");
+                assert_eq!((words(&answer, "content"), finish(&answer)), (ANSWER, "stop"), "{what}");
+                let mistaken = words(&answer, "reasoning_content") == ANSWER;
+                assert_eq!(mistaken, round < shown_as_thoughts, "{what}");
+                assert_eq!(answer["usage"]["completion_tokens"], 20 + ANSWER, "{what}");
+                if thought == Thought::Hidden {
+                    assert_eq!(
+                        answer["usage"]["completion_tokens_details"]["reasoning_tokens"], 20,
+                        "{what}"
+                    );
+                }
+            }
+            let streamed = ask(&process, name, &json!({ "stream": true })).await.chunks();
+            assert_eq!(streamed.joined(0, "content").split_whitespace().count() as u64, ANSWER, "{name}");
+            assert_eq!(thinker.log().len(), 5, "{name} is asked once for each");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thoughts_that_come_in_the_text_are_told_from_it_again_once_a_tag_shows_them() {
+    let in_text = Habit { thinks: 20, thought: Thought::InText, ..SHOWN };
+    let thinker = Thinker::start(in_text);
+    let process = gateway(&thinker, "deepseek-r1");
+    let thinks = async |round: &str| {
+        let answer = ask(&process, "deepseek-r1", &json!({})).await.good();
+        let told = (words(&answer, "reasoning_content"), words(&answer, "content"));
+        assert_eq!(told, (20, ANSWER), "{round}: {answer}");
+    };
+    thinks("at first").await;
+    let cut = ask(&process, "deepseek-r1", &json!({ "max_tokens": 10 })).await.good();
+    assert_eq!((words(&cut, "reasoning_content"), finish(&cut)), (10, "length"), "{cut}");
+    thinks("after a thought that a limit cut").await;
+    thinker.becomes(Habit { thought: Thought::Hidden, ..in_text });
+    ask(&process, "deepseek-r1", &json!({})).await.good();
+    thinker.becomes(in_text);
+    ask(&process, "deepseek-r1", &json!({})).await.good();
+    thinks("after its server was another").await;
+}

@@ -1,6 +1,6 @@
 //! How a thought, a part and the whole choice come to their ends.
 
-use crate::backend::{Ending, Observation, Part, Piece, Thought};
+use crate::backend::{Ending, Failure, Fault, Observation, Part, Piece, Thought};
 use crate::catalog::{Class, Ended, SolutionEnded};
 use crate::chat::{Finish, is_whole};
 use crate::units::Tokens;
@@ -41,9 +41,13 @@ impl Phases {
         self.over(rest, Close::BrokenOff, (ended, Finish::Length))
     }
 
-    /// True where what follows a thought may be given up without a fault of the caller's: it was not planned, but tried because
-    /// the thought was seen, or had left no answer.
-    pub fn is_makeshift(&self) -> bool {
+    /// True where what follows a thought is refused as the caller's fault, who has not asked for it.
+    pub fn may_give_up(&self, failure: &Failure) -> bool {
+        failure.fault == Fault::Caller && self.is_makeshift()
+    }
+
+    /// True where the running part was not planned, but is tried because a thought was seen, or had left no answer.
+    pub(super) fn is_makeshift(&self) -> bool {
         self.terms.class == Class::Effort && (self.rescued || self.class == Class::Turn && !self.thinks)
     }
 
@@ -222,6 +226,7 @@ impl Phases {
         self.state = State::Thinking;
         self.rescued = true;
         self.surfaced = false;
+        self.thought = Thought::default();
         self.call_for(Part::Total { effort: self.terms.effort_least.clone(), tokens })
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum Thought {
     Shown,
     /// Nowhere: only the usage tells of it.
     Hidden,
+    /// The same, and no count tells of it either.
+    Untold,
     /// Into the text, which begins inside it.
     InText,
 }
@@ -106,7 +108,7 @@ fn thought(thought: Thought, at: u64) -> Option<Value> {
     let text = format!("hm{} ", at % 10);
     match thought {
         Thought::Shown => Some(json!({ "reasoning_content": text })),
-        Thought::Hidden => None,
+        Thought::Hidden | Thought::Untold => None,
         Thought::InText => Some(json!({ "content": text })),
     }
 }

@@ -10,6 +10,7 @@ mod details;
 mod dialect;
 mod events;
 mod known;
+mod opening;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use crate::backend::{Call, Failure, Turns};
 use crate::chat::{Embedding, Form, Maker};
 use crate::prompt::calls::Syntax;
 use crate::units::Tokens;
+use opening::Opening;
 
 pub use dialect::{
     BudgetMember, Dialect, EffortMember, LimitMember, Resume, Switch, ThoughtsBack, UsageMember, Word,
@@ -94,12 +96,13 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct ChatCompletions {
     settings: Settings,
+    opening: Opening,
 }
 
 impl ChatCompletions {
     /// How such a model is spoken to; `client` is not looked at.
     pub(super) fn new(settings: Settings) -> ChatCompletions {
-        ChatCompletions { settings }
+        ChatCompletions { settings, opening: Opening::default() }
     }
 }
 
@@ -134,7 +137,7 @@ impl Provider for ChatCompletions {
 
     fn reader(&self, call: &Call) -> Box<dyn Reader> {
         match call.request.form {
-            Form::Chat => Box::new(events::Reader::new(&self.settings, call)),
+            Form::Chat => Box::new(events::Reader::new(&self.settings, call, &self.opening)),
             Form::Text => Box::new(text::Reader::default()),
         }
     }
