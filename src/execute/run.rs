@@ -1,6 +1,5 @@
 //! Moves pieces from a backend through the phase machine to the caller.
 
-use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;

@@ -101,7 +101,8 @@ async fn where_the_answer_behind_a_cut_thought_is_refused_the_limit_has_ended_it
     let thinker = Thinker::start(Habit { thinks: 20_000, refuses_least: true, ..SHOWN });
     let process = gateway(&thinker, "gpt-5");
     for round in 0..2 {
-        let answer = ask(&process, "gpt-5", &json!({ "max_tokens": 8_000 })).await.good();
+        let answer =
+            ask(&process, "gpt-5", &json!({ "max_tokens": 8_000, "reasoning_effort": "high" })).await.good();
         assert_eq!((words(&answer, "content"), finish(&answer)), (0, "length"), "round {round}: {answer}");
         assert!(words(&answer, "reasoning_content") > 500, "round {round}: {answer}");
     }
