@@ -11,10 +11,22 @@ pub struct Conduct {
     pub shows_thoughts: bool,
     /// It spent its limit on a thought again when it was last asked not to think.
     pub ignores_switch: bool,
-    /// An answer can be asked for in a new turn, behind a thought that was cut.
-    pub takes_turns: bool,
+    /// Whether an answer can be asked for in a new turn, behind a thought that was cut.
+    pub turns: Turns,
     /// Its chat template knows of no thoughts, so there is none to be held.
     pub never_thinks: bool,
+}
+
+/// Whether an answer can be asked for in a new turn, without a thought of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Turns {
+    /// It cannot: nothing would keep the turn from thinking anew.
+    #[default]
+    Never,
+    /// It can where the model has a word for the least effort.
+    ByWord,
+    /// It can: thinking can be turned off.
+    Always,
 }
 
 /// What one call showed of its target.

@@ -27,7 +27,7 @@ use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Origin, Request, Signed, ToolCallDelta};
 use crate::units::Tokens;
 
-pub use conduct::{Conduct, Observation, Observed};
+pub use conduct::{Conduct, Observation, Observed, Turns};
 pub use failure::{Failure, Fault, Lack, Retry};
 pub use unavailable::Unavailable;
 pub use writing::{Writing, characters};
@@ -272,6 +272,8 @@ pub enum Piece {
     ToolCall(ToolCallDelta),
     /// The stop text of the caller's that ended the answer, where the upstream tells which.
     StoppedBy(Box<str>),
+    /// All that this part has shown as its thought was its answer: no thought was in the text.
+    Unthought,
     /// The upstream's own count; the last one wins.
     Usage(Usage),
     /// The end of this part.

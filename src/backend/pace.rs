@@ -119,6 +119,7 @@ impl Lap {
             | Piece::Summary(_)
             | Piece::Signed(_)
             | Piece::StoppedBy(_)
+            | Piece::Unthought
             | Piece::Logprobs(_)
             | Piece::ToolCall(_) => {}
         }

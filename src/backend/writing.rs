@@ -123,6 +123,7 @@ impl Draft {
             | Piece::Summary(_)
             | Piece::Signed(_)
             | Piece::StoppedBy(_)
+            | Piece::Unthought
             | Piece::Logprobs(_) => {}
         }
     }

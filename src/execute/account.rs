@@ -186,6 +186,14 @@ impl Account {
         }
     }
 
+    /// What the running part has shown as its thought was its answer.
+    pub(super) fn unthink(&mut self) {
+        let Some(part) = &mut self.running else { return };
+        part.solution += std::mem::take(&mut part.thinking);
+        part.answer_characters += std::mem::take(&mut part.thought_characters);
+        part.thought_untold = 0;
+    }
+
     /// Tags, hand-off, end of text.
     pub(super) fn overhead(&mut self, tokens: Tokens) {
         if let Some(part) = &mut self.running {

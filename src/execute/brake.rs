@@ -85,6 +85,12 @@ impl Written {
         self.counted += counted;
     }
 
+    fn take_over(&mut self, other: Written) {
+        self.weight.sum = self.weight.sum.saturating_add(other.weight.sum);
+        self.pieces += other.pieces;
+        self.counted += other.counted;
+    }
+
     fn least(&self, token_each: bool) -> Tokens {
         let pieces = if token_each { Tokens(self.pieces) } else { Tokens::ZERO };
         self.counted.max(self.weight.tokens()).max(pieces)
@@ -122,6 +128,7 @@ impl Brake {
                     self.signed.saturating_add(u64::try_from(signed.block.len()).unwrap_or(u64::MAX));
             }
             Piece::Usage(usage) => self.usage = *usage,
+            Piece::Unthought => self.answer.take_over(std::mem::take(&mut self.thought)),
             Piece::Tag { .. }
             | Piece::HandOff { .. }
             | Piece::StoppedBy(_)

@@ -1,6 +1,5 @@
 //! Moves pieces from a backend through the phase machine to the caller.
 
-use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,7 +179,10 @@ pub async fn run<T: From<Indexed>>(
                 let step = progress.phases.stay();
                 follow(job, step, progress, events).await?
             }
-            next => next?,
+            Err(Halt::Failed(failure)) if progress.phases.may_give_up(&failure) => {
+                give_up(job, &failure, progress, events).await?
+            }
+            result => result?,
         };
         match next {
             Next::Part(next) => part = next,
@@ -192,6 +194,19 @@ pub async fn run<T: From<Indexed>>(
             Next::Piece | Next::Drain => return Err(truncated()),
         }
     }
+}
+
+/// The answer ends with what there is of it.
+async fn give_up<T: From<Indexed>>(
+    job: &Job,
+    failure: &Failure,
+    progress: &mut Progress,
+    events: &mpsc::Sender<T>,
+) -> Result<Next, Halt> {
+    tracing::warn!(error = failure as &dyn std::error::Error, "an answer behind a thought was refused");
+    let step = progress.phases.give_up();
+    progress.observe(&*job.backend);
+    follow(job, step, progress, events).await
 }
 
 /// What follows a step.

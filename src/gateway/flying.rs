@@ -240,10 +240,11 @@ pub(super) async fn choices(
     let meters = meters(progress);
     let runs = jobs.iter().zip(progress.iter_mut()).map(|(job, progress)| run(job, progress, reports));
     match all(runs, &meters).await {
-        Ok(finishes) => match no_answer::of(progress, &finishes) {
-            Some(failure) => Landing::Failed(failure),
-            None => Landing::Finished(finishes),
-        },
+        Ok(finishes) => {
+            let failure =
+                jobs.first().and_then(|job| no_answer::of(progress, &finishes, &job.request.budget));
+            failure.map_or(Landing::Finished(finishes), Landing::Failed)
+        }
         Err(Halt::HungUp) => Landing::HungUp,
         Err(Halt::Failed(failure)) => Landing::Failed(failure),
     }

@@ -2,7 +2,7 @@
 
 use crate::backend::{Failure, Fault, Retry};
 use crate::catalog::SolutionEnded;
-use crate::chat::Finish;
+use crate::chat::{Budget, Finish};
 use crate::execute::Progress;
 
 const LATE: &str = "nothing of the answer came before the deadline";
@@ -13,13 +13,15 @@ const WROTE_ON: &str = "the model wrote on beyond its limit without an answer, a
 const LOST: &str =
     "the model ended its text inside its thought, without an answer; try again, or allow less thinking";
 
-/// What is wrong where no choice has an answer. Another try would take as much and end alike, so there is none.
-pub(super) fn of(progress: &[Progress], finishes: &[Finish]) -> Option<Failure> {
+/// What is wrong where no choice has an answer. Another try would take as much and end alike, so there is none. Nothing is wrong
+/// where the caller has stated one limit for thought and answer: it is told that the limit ended them, as by the model itself.
+pub(super) fn of(progress: &[Progress], finishes: &[Finish], budget: &Budget) -> Option<Failure> {
     let mut choices = progress.iter().zip(finishes);
     let is_empty =
         !finishes.is_empty() && choices.all(|(choice, finish)| choice.phases.lacks_answer(*finish));
     let first = progress.first().filter(|_| is_empty)?;
     let failure = match first.phases.spent().solution_ended {
+        SolutionEnded::Caller | SolutionEnded::Model if budget.total.is_some() => return None,
         SolutionEnded::Deadline => Failure::new(Fault::Timeout, LATE).code("deadline_exceeded"),
         SolutionEnded::Upstream => Failure::new(Fault::Backend, WROTE_ON).code("no_answer"),
         SolutionEnded::Stop => Failure::new(Fault::Backend, LOST).code("no_answer"),

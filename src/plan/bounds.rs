@@ -144,10 +144,11 @@ fn ample(ask: &Ask, terms: &Terms, wanted: Tokens) -> Tokens {
 
 /// What is kept for the answer beside a planned thought, of all that there is.
 fn planned(terms: &Terms, all: Tokens) -> Tokens {
-    match terms.demand.measured.solution {
+    let kept = match terms.demand.measured.solution {
         true => terms.demand.solution_within(Chance::new(KEPT)),
         false => Tokens(all.0 / ANSWER_PART),
-    }
+    };
+    kept.max(Tokens(1))
 }
 
 /// What the provider's limit on a call's output leaves to the answer beside a thinking budget of `t`. Who resumes a thought asks

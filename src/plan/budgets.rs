@@ -120,9 +120,11 @@ pub(super) fn effort_budget(thinking: &LogNormal, effort: Effort) -> Tokens {
 }
 
 impl<'a> Ceiling<'a> {
-    /// A ceiling below the least thought that the provider takes is no thought, where the model can do without.
+    /// A ceiling below the least thought that the provider takes is no thought, where the model can do without. Where its thought
+    /// is hidden, one limit holds thought and answer, and leaving neither any room is its caller's to choose.
     fn respect_least(&mut self, terms: &Terms, members: &Members) -> Result<(), Refusal> {
-        if terms.allows(self.most) {
+        let is_shared = terms.class == Class::Effort && matches!(self.by, Reason::Total(_));
+        if terms.allows(self.most) || is_shared {
             return Ok(());
         }
         let member = self.by.member().unwrap_or(members.thinking);

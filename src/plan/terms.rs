@@ -184,11 +184,12 @@ impl<'a> Terms<'a> {
         !free(&self.tariff.rates) || self.tariff.long.as_ref().is_some_and(|(_, rates)| !free(rates))
     }
 
-    /// What stands beside a thinking budget of `t` and the answer: tags, hand-off, end of text.
+    /// What stands beside a thinking budget of `t` and the answer: tags, hand-off, end of text. Nothing is put in where a
+    /// thought is hidden: the upstream counts all that it writes as thought or answer.
     pub(super) fn overhead(&self, t: Tokens) -> Tokens {
         let hand_off = &self.model.hand_off;
         match self.class {
-            Class::Effort if !self.thinks() => Tokens::ZERO,
+            Class::Effort => Tokens::ZERO,
             Class::Inline if t == Tokens::ZERO && self.allows(t) => hand_off.unthought.min(hand_off.overhead),
             _ => hand_off.overhead,
         }

@@ -63,5 +63,6 @@ mod streams;
 mod street;
 mod surface;
 mod surfaces;
+mod thinkers;
 mod upstreams;
 mod voting;

@@ -10,8 +10,8 @@ impl Fleet {
     /// What is known of a target's ways.
     pub(super) fn conduct(&self, place: usize) -> Conduct {
         let seen = self.lock().observed.get(place).copied().unwrap_or_default().conduct();
-        let Conduct { takes_turns, never_thinks, .. } = self.backend(place).conduct();
-        Conduct { takes_turns, never_thinks, ..seen }
+        let Conduct { turns, never_thinks, .. } = self.backend(place).conduct();
+        Conduct { turns, never_thinks, ..seen }
     }
 
     /// True where none of its targets has a chat template that knows of thoughts.

@@ -70,6 +70,7 @@ fn piece(piece: &Piece) -> Value {
         Piece::HandOff { tokens } => json!({"hand_off": tokens}),
         Piece::Summary(text) => json!({"summary": text}),
         Piece::StoppedBy(text) => json!({"stopped_by": text}),
+        Piece::Unthought => json!("unthought"),
         Piece::Signed(it) => json!({"signed": &*it.block, "model": &*it.maker.model}),
         Piece::ToolCall(it) => {
             json!({"tool_call": it.index, "id": it.id, "name": it.name, "arguments": it.arguments})

@@ -41,7 +41,7 @@ use futures_util::{FutureExt, stream};
 use serde_json::Value;
 
 use super::pace::{Lap, Pace};
-use super::{Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Lack, Piece};
+use super::{Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Lack, Piece, Turns};
 use crate::catalog::Conditions;
 use crate::chat::{Embedding, Origin, Request};
 use crate::prompt;
@@ -70,8 +70,8 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Whether an answer can be asked for in a new turn, behind a thought that was cut.
-    fn takes_turns(&self) -> bool {
-        false
+    fn turns(&self) -> Turns {
+        Turns::Never
     }
 
     /// What is asked for how many tokens a prompt has, and where the answer says it; nothing where the API has no such
@@ -174,7 +174,7 @@ impl<P: Provider> Backend for Remote<P> {
     }
 
     fn conduct(&self) -> Conduct {
-        Conduct { takes_turns: self.provider.takes_turns(), ..Conduct::default() }
+        Conduct { turns: self.provider.turns(), ..Conduct::default() }
     }
 
     fn origin(&self) -> Option<Origin> {

@@ -232,6 +232,7 @@ fn cost(piece: &Piece) -> Tokens {
         Piece::Summary(_)
         | Piece::Signed(_)
         | Piece::StoppedBy(_)
+        | Piece::Unthought
         | Piece::Logprobs(_)
         | Piece::ToolCall(_)
         | Piece::Usage(_)

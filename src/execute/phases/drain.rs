@@ -38,6 +38,7 @@ impl Phases {
             | Piece::Summary(_)
             | Piece::Signed(_)
             | Piece::StoppedBy(_)
+            | Piece::Unthought
             | Piece::Logprobs(_) => {}
         }
         self.account.is_beyond_limit()

@@ -1,6 +1,6 @@
 //! How a thought, a part and the whole choice come to their ends.
 
-use crate::backend::{Ending, Part, Piece, Thought};
+use crate::backend::{Ending, Failure, Fault, Observation, Part, Piece, Thought};
 use crate::catalog::{Class, Ended, SolutionEnded};
 use crate::chat::{Finish, is_whole};
 use crate::units::Tokens;
@@ -41,6 +41,24 @@ impl Phases {
         self.over(rest, Close::BrokenOff, (ended, Finish::Length))
     }
 
+    /// True where what follows a thought is refused as the caller's fault, who has not asked for it.
+    pub fn may_give_up(&self, failure: &Failure) -> bool {
+        failure.fault == Fault::Caller && self.is_makeshift()
+    }
+
+    /// True where the running part was not planned, but is tried because a thought was seen, or had left no answer.
+    pub(super) fn is_makeshift(&self) -> bool {
+        self.terms.class == Class::Effort && (self.rescued || self.class == Class::Turn && !self.thinks)
+    }
+
+    /// What was to follow the thought was refused: the limit has ended the answer, as it does where nobody asks again. Such a
+    /// target is not asked so the next time.
+    pub fn give_up(&mut self) -> Step {
+        self.hold.observe(Observation::Switched(false));
+        let rest = self.answer.rest();
+        self.over(rest, Close::Ended, (self.terms.solution_by.into(), Finish::Length))
+    }
+
     pub(super) fn end(&mut self, ending: Ending) -> Step {
         if let Ending::Stop { tokens } = ending {
             self.account.overhead(tokens);
@@ -64,7 +82,7 @@ impl Phases {
             (Class::Native, _) if limit && !answered && self.thinks && self.resume_class().is_some() => {
                 Step::Call(self.resume(Ended::Cut, Close::Ended))
             }
-            (Class::Effort, _) if lost && !answered && self.may_be_rescued() => Step::Call(self.rescue()),
+            (Class::Effort, _) if lost && !answered && self.may_think_less() => Step::Call(self.rescue()),
             _ => self.conclude(ending),
         }
     }
@@ -223,6 +241,7 @@ impl Phases {
         self.state = State::Thinking;
         self.rescued = true;
         self.surfaced = false;
+        self.thought = Thought::default();
         self.call_for(Part::Total { effort: self.terms.effort_least.clone(), tokens })
     }
 }

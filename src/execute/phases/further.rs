@@ -95,7 +95,7 @@ impl Phases {
         let mut text = self.pass(&repeated);
         text += &self.release().unwrap_or_default();
         self.look_at(&text);
-        let shown = self.answer.push(&text);
+        let shown = self.answer_shows(&text);
         if self.answer.stopped_by().is_some() {
             return self.over(shown, Close::Ended, (SolutionEnded::Stop, Finish::Stop));
         }

@@ -224,7 +224,7 @@ impl Phases {
 
     /// A call that was asked not to think shows whether that can be had.
     fn observe_switch(&mut self, answered: bool) {
-        if self.terms.class == Class::Effort && (self.rescued || self.class == Class::Turn && !self.thinks) {
+        if self.is_makeshift() {
             self.hold.observe(Observation::Switched(answered));
         }
     }

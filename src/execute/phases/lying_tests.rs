@@ -2,7 +2,7 @@
 
 use super::tests::{HAND_OFF, LIMIT, STOP_WORD, Seen, answer, play, terms, thought, usage};
 use super::*;
-use crate::backend::{Conduct, Ending, Observation};
+use crate::backend::{Conduct, Ending, Observation, Turns};
 use crate::catalog::SolutionEnded;
 use crate::prompt::tags::{Span, Splitter};
 
@@ -191,7 +191,7 @@ fn shown_terms() -> Terms {
 }
 
 const TAKES_TURNS: Conduct = Conduct {
-    takes_turns: true,
+    turns: Turns::Always,
     token_each: false,
     shows_thoughts: false,
     ignores_switch: false,

@@ -13,6 +13,7 @@ mod further;
 mod hold;
 mod repeat;
 mod surface;
+mod unthought;
 
 use serde_json::Value;
 
@@ -261,6 +262,7 @@ impl Phases {
             Piece::Summary(text) => return Step::Show(Event::Thought(text)),
             Piece::Signed(signed) => return Step::Show(Event::Signed(signed)),
             Piece::StoppedBy(text) => self.stopped_by = Some(text),
+            Piece::Unthought => return self.unthink(),
             Piece::Logprobs(entries) => self.logprobs.push(entries),
             Piece::ToolCall(delta) => {
                 self.answer_begins();
@@ -337,6 +339,7 @@ impl Phases {
             | Piece::Summary(_)
             | Piece::Signed(_)
             | Piece::StoppedBy(_)
+            | Piece::Unthought
             | Piece::Logprobs(_)
             | Piece::Usage(_)
             | Piece::End(_) => Tokens::ZERO,
@@ -406,7 +409,12 @@ impl Phases {
         let text = self.unblanked(text);
         let text = self.news(text);
         self.account.solve(&text, tokens);
-        let text = self.pass(&text);
+        self.say(&text)
+    }
+
+    /// Shows what passes of some text of the answer.
+    fn say(&mut self, text: &str) -> Step {
+        let text = self.pass(text);
         self.spoke |= !text.is_empty();
         self.look_at(&text);
         let shown = self.answer_shows(&text);

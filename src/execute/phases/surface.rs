@@ -1,6 +1,6 @@
 //! Thoughts that show where they were taken to be hidden: what can be seen can be cut.
 
-use crate::backend::Observation;
+use crate::backend::{Observation, Turns};
 use crate::catalog::Class;
 use crate::units::Tokens;
 
@@ -10,8 +10,9 @@ use super::Phases;
 const TURN: Tokens = Tokens(64);
 
 impl Phases {
-    /// A thought shows. Where a limit was stated it is held like one that was to show, if the target takes turns. A target that
-    /// went on thinking when it was asked not to would only do so once more.
+    /// A thought shows. Where a limit was stated it is held like one that was to show, if an answer can be had in a new turn: else
+    /// a cut would take the answer with the thought, and the upstream's own limit holds both. A target that went on thinking
+    /// when it was asked not to would only do so once more.
     pub(super) fn surface(&mut self) {
         if self.class != Class::Effort || self.surfaced {
             return;
@@ -21,8 +22,16 @@ impl Phases {
         self.account.shows_thoughts();
         let conduct = self.hold.conduct;
         let may = self.terms.visible_max.is_some() && self.may_be_rescued();
-        if may && conduct.takes_turns && !conduct.ignores_switch {
+        if may && self.takes_turns() && !conduct.ignores_switch {
             self.class = Class::Turn;
+        }
+    }
+
+    fn takes_turns(&self) -> bool {
+        match self.hold.conduct.turns {
+            Turns::Never => false,
+            Turns::ByWord => self.effort_least().is_some(),
+            Turns::Always => true,
         }
     }
 
@@ -49,6 +58,11 @@ impl Phases {
         } else {
             self.terms.thinking
         }
+    }
+
+    /// The same, where there is a word by which it thinks less than before: without one another try only ends alike.
+    pub(super) fn may_think_less(&self) -> bool {
+        self.may_be_rescued() && self.effort_least().is_some()
     }
 
     /// True where an empty answer may be asked for once more, which a target that cannot be kept from thinking would not help.

@@ -72,7 +72,7 @@ fn where_nothing_is_stated_the_answer_may_go_to_the_models_own_limit_and_no_upst
     };
     check(Class::Native, 64_000 - 1000 - 4);
     check(Class::Turn, 64_000 - 1000 - 4);
-    check(Class::Effort, 64_000 - 1000 - 4);
+    check(Class::Effort, 64_000 - 1000);
     check(Class::Continue, 64_000);
 }
 

@@ -27,7 +27,7 @@ use super::{Connections, Remote, SettingsError, Silence, generation, passed, wir
 use crate::backend::calling;
 use crate::backend::pace::Pace;
 use crate::backend::{
-    Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Lack, Part, Piece, Retry, Thought,
+    Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Lack, Part, Piece, Retry, Thought, Turns,
 };
 use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Message, Request, Role};
@@ -358,7 +358,7 @@ impl Backend for LlamaCpp {
 
     fn conduct(&self) -> Conduct {
         let told = self.settings.thinks.or(self.thinks.get().copied());
-        Conduct { takes_turns: true, never_thinks: told == Some(false), ..Conduct::default() }
+        Conduct { turns: Turns::Always, never_thinks: told == Some(false), ..Conduct::default() }
     }
 
     fn resent(&self) -> u64 {

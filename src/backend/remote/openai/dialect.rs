@@ -66,6 +66,20 @@ impl Default for Dialect {
 }
 
 impl Dialect {
+    /// True where there are words for that it is not to think: a switch, or a budget that may be none.
+    pub(super) fn turns_off(&self) -> bool {
+        match self.budget {
+            Some(
+                BudgetMember::ThinkingTokenBudget
+                | BudgetMember::CustomParams
+                | BudgetMember::ThinkingBudgetTokens,
+            ) => true,
+            Some(BudgetMember::ThinkingBudget | BudgetMember::ReasoningMaxTokens) | None => {
+                self.switch != Switch::Never
+            }
+        }
+    }
+
     /// Where something else is asked for than chat completions.
     pub(super) fn beside(&self, what: &str) -> String {
         self.path.replace("chat/completions", what)

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::chunk::{CallDelta, Choice, Chunk};
 use super::details::Details;
 use super::dialect::{Resume, ThoughtsBack};
+use super::opening::{Beginning, Opening};
 use super::usage::{Counter, Shown};
 use super::{Settings, request};
 use crate::backend::remote::refusal;
@@ -19,6 +20,8 @@ use crate::units::Tokens;
 #[derive(Debug)]
 pub(super) struct Reader {
     splitter: Splitter,
+    /// Where the template opens a thought.
+    beginning: Option<Beginning>,
     /// True where a closed thought was gone on from in the content: what is taken for a thought there is none.
     answers_only: bool,
     ending: Option<Ending>,
@@ -32,7 +35,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(settings: &Settings, call: &Call) -> Reader {
+    pub(super) fn new(settings: &Settings, call: &Call, opening: &Opening) -> Reader {
         let Settings { start_tag, end_tag, dialect, .. } = settings;
         let (start, end) = (start_tag.as_str(), end_tag.as_str());
         let resumes = request::resumes(settings, call);
@@ -41,14 +44,17 @@ impl Reader {
             Part::Whole { thinking, .. } => *thinking > Tokens::ZERO,
             Part::Thought { .. } | Part::Total { .. } => true,
         };
+        let opens = settings.starts_in_thinking && thinks && !resumes;
+        let beginning = opens.then(|| Beginning::new(opening, end));
         let splitter = if resumes {
             Splitter::after_thought(start, end)
         } else {
-            Splitter::new(start, end, settings.starts_in_thinking && thinks)
+            Splitter::new(start, end, beginning.as_ref().is_some_and(|beginning| beginning.is_open))
         };
         let keeps = dialect.thoughts_back == ThoughtsBack::Details;
         Reader {
             splitter,
+            beginning,
             answers_only: resumes && dialect.resume == Resume::FinalMessage,
             ending: None,
             counter: Counter::default(),
@@ -67,7 +73,7 @@ impl Reader {
             if self.answers_only {
                 self.content(&Value::String(text), pieces);
             } else {
-                self.splitter.plain();
+                self.thinks_apart();
                 pieces.push_back(thought(text));
             }
         }
@@ -93,6 +99,7 @@ impl Reader {
         match content {
             Value::String(text) => {
                 let spans = self.splitter.push(text);
+                self.note(&spans);
                 pieces.extend(spans.into_iter().map(piece));
             }
             Value::Array(parts) => parts.iter().for_each(|part| self.part(part, pieces)),
@@ -102,11 +109,29 @@ impl Reader {
 
     fn part(&mut self, part: &Value, pieces: &mut VecDeque<Piece>) {
         if let Some(parts) = part.get("thinking").and_then(Value::as_array) {
-            self.splitter.plain();
+            self.thinks_apart();
             let texts = parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str));
             pieces.extend(texts.map(|text| thought(text.to_owned())));
         } else if let Some(text) = part.get("text") {
             self.content(text, pieces);
+        }
+    }
+
+    /// A thought comes by another way than the text.
+    fn thinks_apart(&mut self) {
+        self.splitter.plain();
+        self.beginning.iter_mut().for_each(Beginning::comes_apart);
+    }
+
+    /// Looks at what the text turned out to be.
+    fn note(&mut self, spans: &[Span]) {
+        let Some(beginning) = &mut self.beginning else { return };
+        for span in spans {
+            match span {
+                Span::End => beginning.closes(),
+                Span::Answer(text) => beginning.answers(text),
+                Span::Start | Span::Thought(_) => {}
+            }
         }
     }
 
@@ -161,6 +186,11 @@ impl Reader {
         let mut last: VecDeque<Piece> = self.splitter.finish().into_iter().map(piece).collect();
         self.tell(Vec::new(), &mut last);
         pieces.append(&mut last);
+        let (stops, told) = (matches!(ending, Ending::Stop { .. }), self.counter.told());
+        if self.beginning.as_mut().is_some_and(|beginning| beginning.ends(stops, told.map(|told| told.0))) {
+            pieces.push_back(Piece::Unthought);
+            pieces.extend(self.counter.unthought().map(Piece::Usage));
+        }
         if let Some((maker, details)) = &mut self.details {
             pieces.extend(details.signed(maker).map(Piece::Signed));
         }

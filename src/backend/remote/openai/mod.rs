@@ -10,6 +10,7 @@ mod details;
 mod dialect;
 mod events;
 mod known;
+mod opening;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -20,10 +21,11 @@ use std::sync::Arc;
 
 use super::client;
 use super::{Connections, Provider, Reader, Remote, Sent, SettingsError, wire};
-use crate::backend::{Call, Failure};
+use crate::backend::{Call, Failure, Turns};
 use crate::chat::{Embedding, Form, Maker};
 use crate::prompt::calls::Syntax;
 use crate::units::Tokens;
+use opening::Opening;
 
 pub use dialect::{
     BudgetMember, Dialect, EffortMember, LimitMember, Resume, Switch, ThoughtsBack, UsageMember, Word,
@@ -94,12 +96,13 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct ChatCompletions {
     settings: Settings,
+    opening: Opening,
 }
 
 impl ChatCompletions {
     /// How such a model is spoken to; `client` is not looked at.
     pub(super) fn new(settings: Settings) -> ChatCompletions {
-        ChatCompletions { settings }
+        ChatCompletions { settings, opening: Opening::default() }
     }
 }
 
@@ -123,13 +126,18 @@ impl Provider for ChatCompletions {
         Ok(Sent { path: path.into(), body: wire::embedding(ask, Some(&self.settings.model)) })
     }
 
-    fn takes_turns(&self) -> bool {
-        true
+    fn turns(&self) -> Turns {
+        let dialect = &self.settings.dialect;
+        match dialect.effort {
+            _ if dialect.turns_off() => Turns::Always,
+            EffortMember::Never => Turns::Never,
+            EffortMember::ReasoningEffort | EffortMember::Reasoning => Turns::ByWord,
+        }
     }
 
     fn reader(&self, call: &Call) -> Box<dyn Reader> {
         match call.request.form {
-            Form::Chat => Box::new(events::Reader::new(&self.settings, call)),
+            Form::Chat => Box::new(events::Reader::new(&self.settings, call, &self.opening)),
             Form::Text => Box::new(text::Reader::default()),
         }
     }

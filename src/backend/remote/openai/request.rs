@@ -240,10 +240,10 @@ fn thinking(dialect: &Dialect, thinks: &Thinks<'_>, body: &mut Map<String, Value
         Thinks::Effort(None) => {}
         Thinks::Effort(Some(word)) => effort(dialect, word, body),
         Thinks::On => switch(dialect, true, body),
+        Thinks::Off if !dialect.turns_off() => {
+            return Err(Failure::incapable(Lack::Thinking, "this model cannot be kept from thinking"));
+        }
         Thinks::Off => match (dialect.budget, &dialect.switch) {
-            (None | Some(BudgetMember::ThinkingBudget | BudgetMember::ReasoningMaxTokens), Switch::Never) => {
-                return Err(Failure::incapable(Lack::Thinking, "this model cannot be kept from thinking"));
-            }
             (Some(member), Switch::Never) => budget(member, Tokens::ZERO, body),
             (_, _) => switch(dialect, false, body),
         },

@@ -45,7 +45,7 @@ fn settings(dialect: &Dialect, fixture: &Value) -> Settings {
 /// What is sent, with the path where it is not the usual one, or why nothing is.
 fn sent(settings: Settings, fixture: &Value) -> Value {
     let usual = settings.dialect.path;
-    let provider = ChatCompletions { settings };
+    let provider = ChatCompletions::new(settings);
     match provider.write(&golden::call(fixture, golden::part(fixture))) {
         Ok(sent) if sent.path == usual => sent.body,
         Ok(sent) => json!({"path": sent.path, "body": sent.body}),
@@ -70,7 +70,10 @@ fn streams_are_read_as_the_fixtures_say() {
                 golden::part(fixture)
             };
             let settings = settings(&dialect, fixture);
-            golden::pieces(events::Reader::new(&settings, &golden::call(fixture, part)), &fixture["events"])
+            golden::pieces(
+                events::Reader::new(&settings, &golden::call(fixture, part), &Opening::default()),
+                &fixture["events"],
+            )
         });
     }
 }

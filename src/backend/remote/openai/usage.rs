@@ -9,6 +9,8 @@ use crate::units::Tokens;
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     last: Option<Usage>,
+    /// What it says of the thought itself.
+    told: Option<Tokens>,
     /// What was written while there was nothing but thought, where that was told in between.
     thought: Option<Tokens>,
 }
@@ -31,6 +33,7 @@ impl Counter {
         if self.last.is_some_and(|last| usage.completion < last.completion) {
             return None;
         }
+        self.told = usage.thinking.or(self.told);
         if shown.thinks && !shown.answer {
             self.thought = Some(usage.completion);
         }
@@ -42,9 +45,21 @@ impl Counter {
         self.last = Some(usage);
         news.then_some(usage)
     }
+
+    /// What was said of the thought, where anything was.
+    pub(super) fn told(&self) -> Option<Tokens> {
+        self.told
+    }
+
+    /// The usage, where what was shown as a thought was none.
+    pub(super) fn unthought(&self) -> Option<Usage> {
+        let thinking = Some(self.told.unwrap_or_default());
+        self.last.map(|last| Usage { thinking, ..last })
+    }
 }
 
 /// `usage`, as OpenAI has it.
+
 fn said(usage: &Value) -> Option<Usage> {
     let number = |path: &str| usage.pointer(path).and_then(Value::as_u64).map(Tokens);
     let cached =
