@@ -141,9 +141,7 @@ impl Call {
             Part::Thought { thinking, solution } | Part::Whole { thinking, solution } => {
                 Part::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
             }
-            Part::Solution { solution, .. } => {
-                Part::Whole { thinking: Tokens::ZERO, solution: *solution }
-            }
+            Part::Solution { solution, .. } => Part::Whole { thinking: Tokens::ZERO, solution: *solution },
             Part::Total { .. } => self.part.clone(),
         };
         Call { part, ..self }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::catalog::{Model, Prices, Service};
 use crate::units::{Price, Tokens};
 
-use super::kind::Kind;
+use super::backend::Source;
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::Document;
@@ -90,7 +90,12 @@ fn names(models: &[&Declared]) -> String {
 
 /// Nothing is held against a context that nobody knows. Of a file it is read, and these servers are asked for it.
 fn is_boundless(declared: &Declared) -> bool {
-    let is_asked_for = matches!(declared.kind, Kind::Local | Kind::LlamaCpp | Kind::Vllm);
+    let is_asked_for = match &declared.served.source {
+        Source::File(..) | Source::Vllm(_) => true,
+        // Where it is said whether the model thinks, nothing is asked.
+        Source::LlamaCpp(settings) => settings.thinks.is_none(),
+        _ => false,
+    };
     !is_asked_for && !declared.model.knows_context()
 }
 

@@ -13,7 +13,10 @@ const SAYING: [&str; 5] = ["classes", "hand_off", "start_tag", "end_tag", "start
 
 /// There is no thought to be held of a model that has none, and none to be closed where nothing may be put in for that:
 /// what is asked for then is the server's own answer.
-pub(super) fn fit(section: Option<&Section<'_>>, Declared { kind, served, model, is_told, .. }: &mut Declared) {
+pub(super) fn fit(
+    section: Option<&Section<'_>>,
+    Declared { kind, served, model, is_told, .. }: &mut Declared,
+) {
     // One of which nothing is told may think all the same.
     let thinks = model.thinking_max > Tokens::ZERO || !*is_told;
     if let Source::LlamaCpp(settings) = &mut served.source {

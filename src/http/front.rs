@@ -98,7 +98,8 @@ impl Front<'_> {
         );
         for model in catalog.models.values() {
             let (name, about) = (escaped(&model.name), about(model));
-            let context = if model.knows_context() { model.context.to_string() } else { "unknown".to_owned() };
+            let context =
+                if model.knows_context() { model.context.to_string() } else { "unknown".to_owned() };
             let price = price(model);
             // Writing to a text does not fail.
             let _ = writeln!(

@@ -69,7 +69,10 @@ async fn a_limit_that_is_stated_is_passed_on_whatever_is_guessed() {
         let answer =
             ask(&process, "my-model", &length.to_string(), &json!({ "max_tokens": 60_000 })).await.good();
         assert_eq!(limit(emulator.calls().last().unwrap()), Some(60_000));
-        assert_eq!((words(&answer), &answer["budget"]["solution"]["ended"]), (length.min(60_000), &json!(ended)));
+        assert_eq!(
+            (words(&answer), &answer["budget"]["solution"]["ended"]),
+            (length.min(60_000), &json!(ended))
+        );
     }
 }
 
@@ -86,9 +89,11 @@ async fn a_prompt_is_not_refused_for_a_context_that_is_not_known() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_context_that_the_server_tells_counts_from_then_on() {
-    for (kind, emulated, more) in
-        [("vllm", Kind::Vllm, ""), ("vllm", Kind::Vllm, "context = 100000\n"), ("llamacpp", Kind::LlamaCpp, "")]
-    {
+    for (kind, emulated, more) in [
+        ("vllm", Kind::Vllm, ""),
+        ("vllm", Kind::Vllm, "context = 100000\n"),
+        ("llamacpp", Kind::LlamaCpp, ""),
+    ] {
         let emulator = Emulator::start(emulated, Script { context: 4096, ..Script::new(4, 20) });
         let process = serve(kind, &emulator, "my-model", more);
         ask(&process, "my-model", "What is 12+34?", &json!({})).await.good();
@@ -110,7 +115,11 @@ async fn a_model_that_does_not_think_is_asked_once_though_nobody_said_so() {
         for length in [11, 11, 9_000, 12_000] {
             let before = emulator.calls().len();
             let answer = ask(&process, "my-org/llama-ft", &length.to_string(), &json!({})).await.good();
-            assert_eq!((words(&answer), answer["usage"]["completion_tokens"].as_u64()), (length, Some(length)), "{kind}");
+            assert_eq!(
+                (words(&answer), answer["usage"]["completion_tokens"].as_u64()),
+                (length, Some(length)),
+                "{kind}"
+            );
             assert_eq!(answer["budget"]["solution"]["ended"], "stop", "{kind}");
             let calls = emulator.calls();
             assert_eq!(calls.len(), before + 1, "{kind}");

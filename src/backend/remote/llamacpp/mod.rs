@@ -80,7 +80,7 @@ pub struct LlamaCpp {
 /// What the server says of its model; asked once.
 #[derive(Debug)]
 struct Props {
-    /// Whether there is a thought to be held.
+    /// Whether its chat template knows of thoughts.
     thinks: bool,
     context: Option<Tokens>,
 }
@@ -165,16 +165,18 @@ impl LlamaCpp {
     /// Whether there is a thought to be held: by what is configured, else by the chat template, in which a model that thinks
     /// has words for it. A server that does not show its template is taken to have one that does.
     async fn thinks(&self) -> Result<bool, Failure> {
-        let stated = self.settings.thinks;
+        if let Some(thinks) = self.settings.thinks {
+            return Ok(thinks);
+        }
         let learn = || async {
             match self.client.get("props").await {
                 Ok(props) => {
-                    let thinks = stated.unwrap_or_else(|| template::thinks(&props, &self.settings));
+                    let thinks = template::thinks(&props, &self.settings);
                     Ok(Props { thinks, context: template::context(&props) })
                 }
                 // It may be loading still.
-                Err(failure) if failure.retry == Retry::Again && stated.is_none() => Err(failure.unsent()),
-                Err(_) => Ok(Props { thinks: stated.unwrap_or(true), context: None }),
+                Err(failure) if failure.retry == Retry::Again => Err(failure.unsent()),
+                Err(_) => Ok(Props { thinks: true, context: None }),
             }
         };
         Ok(self.props.get_or_try_init(learn).await?.thinks)
