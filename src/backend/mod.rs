@@ -90,6 +90,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Conduct::default()
     }
 
+    /// The context that its server was given, once that has said it.
+    fn context(&self) -> Option<Tokens> {
+        None
+    }
+
     /// Told what a call has shown of that.
     fn observe(&self, _: Observation) {}
 
@@ -128,6 +133,20 @@ pub struct Call {
 }
 
 impl Call {
+    /// The same call of a model that does not think: one answer, as its server makes it.
+    #[must_use]
+    pub fn unthought(self) -> Call {
+        let part = match &self.part {
+            // What was planned for a thought is the answer's too; whoever allows it less holds it to that.
+            Part::Thought { thinking, solution } | Part::Whole { thinking, solution } => {
+                Part::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
+            }
+            Part::Solution { solution, .. } => Part::Whole { thinking: Tokens::ZERO, solution: *solution },
+            Part::Total { .. } => self.part.clone(),
+        };
+        Call { part, ..self }
+    }
+
     /// A call that is not made: its prompt is to be counted.
     pub fn for_counting(request: &Arc<Request>) -> Call {
         let part = Part::Whole { thinking: Tokens::ZERO, solution: Tokens(1) };

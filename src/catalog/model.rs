@@ -71,7 +71,7 @@ pub struct Model {
     pub reference: Option<Tariff>,
     /// What alone it can answer, where it was made for one kind of question.
     pub specialty: Option<Specialty>,
-    /// Prompt and everything generated together.
+    /// Prompt and everything generated together; [`Model::CONTEXT_UNKNOWN`] where nobody says.
     pub context: Tokens,
     /// How its thinking can be held, the strongest first; one at least.
     pub classes: Vec<Class>,
@@ -186,6 +186,22 @@ impl Route {
 }
 
 impl Model {
+    /// The context of a model of which none is known: more than any has, so that it limits nothing.
+    pub const CONTEXT_UNKNOWN: Tokens = Tokens(10_000_001);
+    /// The most that a call to a model of unknown context is told that must be told some limit, though nobody states one: most
+    /// models take as much, and more is refused by many.
+    pub const TOLD_MAX: Tokens = Tokens(32_000);
+
+    /// False where its context is not known, so that nothing is to be held against it.
+    pub fn knows_context(&self) -> bool {
+        self.context != Model::CONTEXT_UNKNOWN
+    }
+
+    /// True where nothing tells how much it can write in one call.
+    pub fn writes_unknown(&self) -> bool {
+        !self.knows_context() && self.output_max.is_none()
+    }
+
     /// The prices by which it is chosen: its own, or else those that it is weighed at.
     pub fn weighed(&self) -> Option<&Tariff> {
         self.tariff.as_ref().or(self.reference.as_ref())

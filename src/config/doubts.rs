@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::catalog::{Model, Prices, Service};
 use crate::units::{Price, Tokens};
 
+use super::backend::Source;
 use super::mistake::Wrong;
 use super::model::Declared;
 use super::reader::Document;
@@ -33,9 +34,10 @@ pub(super) fn of_models<'m>(document: &Document<'_>, all: impl Iterator<Item = &
 type Doubt = (fn(&Declared) -> bool, fn(&[&Declared]) -> Wrong);
 
 /// The last is about choosing.
-const DOUBTS: [Doubt; 5] = [
+const DOUBTS: [Doubt; 6] = [
     (is_weighed, weighed),
     (is_unpriced, unpriced),
+    (is_boundless, boundless),
     (is_untold, untold),
     (is_bare, bare),
     (is_guessed, guessed),
@@ -84,6 +86,25 @@ fn unpriced(models: &[&Declared]) -> Wrong {
 fn names(models: &[&Declared]) -> String {
     let names: Vec<&str> = models.iter().map(|declared| &*declared.model.name).collect();
     names.join(", ")
+}
+
+/// Nothing is held against a context that nobody knows. Of a file it is read, and these servers are asked for it.
+fn is_boundless(declared: &Declared) -> bool {
+    let is_asked_for = match &declared.served.source {
+        Source::File(..) | Source::Vllm(_) => true,
+        // Where it is said whether the model thinks, nothing is asked.
+        Source::LlamaCpp(settings) => settings.thinks.is_none(),
+        _ => false,
+    };
+    !is_asked_for && !declared.model.knows_context()
+}
+
+fn boundless(models: &[&Declared]) -> Wrong {
+    let what = format!(
+        "the context of {} is not known: prompts of any length are passed on, and no answer is limited by it",
+        names(models)
+    );
+    Wrong::new(what, "say context, in tokens, as its server was given it")
 }
 
 /// A model of which only the name is known is taken for one that does not think, and what callers say of its thinking is

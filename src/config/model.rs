@@ -53,7 +53,7 @@ const HAND_OFF: &str = "\n\nConsidering the limited time by the user, I have to 
 const START_TAG: &str = "<think>";
 const END_TAG: &str = "</think>";
 
-/// The most tokens that anything here may count.
+/// The most tokens that anything here may count, which is less than what stands for an unknown context.
 const TOKENS_MAX: Tokens = Tokens(10_000_000);
 
 const SERVICES: [(&str, Service); 3] =
@@ -117,7 +117,7 @@ pub(super) fn usual(name: &str, base: &Base, line: Option<usize>) -> Declared {
     let model = Model {
         name: name.into(),
         tariff: None,
-        context: Tokens(32_768),
+        context: Model::CONTEXT_UNKNOWN,
         classes: classes.to_vec(),
         thinking_min: if base.kind == Kind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
         thinks_always: false,

@@ -99,7 +99,8 @@ pub(super) fn anthropic(
     section.set("sampling", &mut settings.sampling);
     section.set("caches", &mut settings.caches);
     section.set("hand_off", &mut settings.answer_now);
-    (settings.output_max, settings.context) = (model.output_max, Some(model.context));
+    settings.output_max = model.output_max;
+    settings.context = model.knows_context().then_some(model.context);
     model.hand_off = quoting(settings);
     take_efforts(section, model);
     match settings.thinking {

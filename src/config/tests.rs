@@ -116,7 +116,7 @@ fn what_is_known_of_a_model_holds_where_nothing_else_is_said() {
     assert_eq!((above, long.cache_read.per_million_tokens), (Tokens(50_000), "0.4".parse().unwrap()));
     let elsewhere = known(CATALOGUE, "https://example.com.evil.net/v1", "big-1-mini");
     assert_eq!((elsewhere.context, elsewhere.tariff), (Tokens(50_000), None), "prices belong to a host");
-    assert_eq!(known(CATALOGUE, "https://api.example.com/v1", "small").context, Tokens(32_768));
+    assert!(!known(CATALOGUE, "https://api.example.com/v1", "small").knows_context());
 }
 
 #[test]

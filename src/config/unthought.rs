@@ -4,12 +4,19 @@ use crate::catalog::{Class, HandOff, Model};
 use crate::units::Tokens;
 
 use super::backend::Source;
+use super::kind::Kind;
 use super::model::Declared;
 use super::reader::Section;
 
+/// Who says one of these means a model that thinks.
+const SAYING: [&str; 5] = ["classes", "hand_off", "start_tag", "end_tag", "starts_in_thinking"];
+
 /// There is no thought to be held of a model that has none, and none to be closed where nothing may be put in for that:
 /// what is asked for then is the server's own answer.
-pub(super) fn fit(section: Option<&Section<'_>>, Declared { served, model, is_told, .. }: &mut Declared) {
+pub(super) fn fit(
+    section: Option<&Section<'_>>,
+    Declared { kind, served, model, is_told, .. }: &mut Declared,
+) {
     // One of which nothing is told may think all the same.
     let thinks = model.thinking_max > Tokens::ZERO || !*is_told;
     if let Source::LlamaCpp(settings) = &mut served.source {
@@ -18,6 +25,14 @@ pub(super) fn fit(section: Option<&Section<'_>>, Declared { served, model, is_to
         settings.thinks = (is_stated || !thinks).then_some(thinks);
     }
     let says = |key| section.is_some_and(|section| section.has(key));
+    let is_said = *is_told || SAYING.iter().any(|key| says(key));
+    if let Source::Vllm(settings) = &mut served.source {
+        settings.thinks = is_said.then_some(thinks);
+    }
+    // There the template cannot be asked for. A first part would end the answer of one that does not think.
+    if *kind == Kind::Sglang && !is_said {
+        model.classes.retain(|class| *class != Class::Continue);
+    }
     let puts_in_nothing = says("hand_off") && model.hand_off.text.is_empty();
     if model.classes.contains(&Class::Inline) || (thinks && !puts_in_nothing) {
         return;

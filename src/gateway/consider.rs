@@ -123,7 +123,12 @@ impl Gateway {
 
     /// A model as it may be offered by what was found out about it.
     fn as_known(&self, model: &Arc<Model>) -> Arc<Model> {
-        self.withdrawals.apply(self.demotions.apply(model))
+        let model = self.withdrawals.apply(self.demotions.apply(model));
+        let told = self.parts.fleets.get(&model.name).and_then(|fleet| fleet.context());
+        match told.filter(|context| *context < model.context) {
+            Some(context) => Arc::new(Model { context, ..(*model).clone() }),
+            None => model,
+        }
     }
 
     /// The models that this key may name and that are sent all of a request's members, where some are not known here.

@@ -65,11 +65,20 @@ impl Demotions {
 
     /// A model of which no thinking was known thinks: so much is set aside for it from now on, where this is news.
     pub(super) fn discover(&self, model: &Model, used: Tokens) -> Option<Tokens> {
-        if model.thinking_max > Tokens::ZERO || self.0.contains_key(&model.name) {
+        let found = self.0.get(&model.name).map(|found| found.clone());
+        let known = found.as_deref().unwrap_or(model);
+        if known.thinking_max > Tokens::ZERO {
             return None;
         }
         let thinking_max = (used * 2).max(ROOM);
-        let discovered = Arc::new(Model { thinking_max, ..model.clone() });
-        self.0.insert(model.name.clone(), discovered).is_none().then_some(thinking_max)
+        let mut classes = known.classes.clone();
+        if found.is_some() && classes.contains(&Class::Turn) {
+            // A server whose template has no words for a thought does not hold one.
+            classes.retain(|class| *class != Class::Native);
+        }
+        let hand_off = model.hand_off.clone();
+        let discovered = Arc::new(Model { thinking_max, classes, hand_off, ..known.clone() });
+        self.0.insert(model.name.clone(), discovered);
+        Some(thinking_max)
     }
 }

@@ -105,7 +105,9 @@ impl Front<'_> {
         );
         for model in catalog.models.values() {
             let (name, about) = (escaped(&model.name), about(model));
-            let (context, price) = (model.context, price(model));
+            let context =
+                if model.knows_context() { model.context.to_string() } else { "unknown".to_owned() };
+            let price = price(model);
             // Writing to a text does not fail.
             let _ = writeln!(
                 table,

@@ -73,7 +73,7 @@ fn real(model: &Model) -> Value {
         "object": "model",
         "created": 0,
         "owned_by": "stint",
-        "context_length": model.context,
+        "context_length": model.knows_context().then_some(model.context),
         "thinking_max": model.thinking_max,
         "enforced": model.classes.first().map(|class| class.word()),
         "serves": model.services.iter().map(|service| service.word()).collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 //! What caller, operator and model allow is `bounds`' to say. Here money comes on top, and the tokens of a limit on thinking where a
 //! thought is hidden, so that nobody can tell it from the answer. Where neither is limited nothing here takes anything away.
 
-use crate::catalog::{Further, LimitedBy};
+use crate::catalog::{Further, LimitedBy, Model};
 use crate::units::Tokens;
 
 use super::bounds::{Bounds, Room};
@@ -46,7 +46,9 @@ impl Answer {
             return Answer { opening, ..Answer::unlimited(room) };
         }
         let (part, ample) = (purse.part(MONEY_PART), bounds.ample.min(room.sure));
-        let most = if pays(&part, ample) { largest(ample, room.sure, |s| pays(&part, s)) } else { ample };
+        // What money allows may be more than an upstream takes of which nobody knows how much it writes.
+        let sure = if room.is_unknown { room.sure.min(Model::TOLD_MAX.max(ample)) } else { room.sure };
+        let most = if pays(&part, ample) { largest(ample, sure, |s| pays(&part, s)) } else { ample };
         let most = largest(bounds.least.min(most), most, |s| pays(purse, s));
         let is_short = most < room.sure;
         let by = if is_short { LimitedBy::Money } else { room.by };

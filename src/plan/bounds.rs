@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::catalog::{Class, LimitedBy};
+use crate::catalog::{Class, LimitedBy, Model};
 use crate::chat::Members;
 use crate::units::{Chance, Tokens};
 
@@ -34,6 +34,8 @@ pub(super) struct Room {
     pub sure: Tokens,
     /// Whether an upstream is told of it that needs no limit.
     pub told: bool,
+    /// Whether nobody knows how far that is, so that it limits nothing.
+    pub is_unknown: bool,
 }
 
 /// The room for thought and answer on one model.
@@ -114,11 +116,13 @@ impl<'a> Bounds<'a> {
                 .unwrap_or((own, LimitedBy::Model));
         let most = most.max(Tokens(1));
         let sure = most.min(terms.model.context.saturating_sub(terms.taken_likely(t) + t)).max(Tokens(1));
+        let is_unknown = by == LimitedBy::Model && terms.model.writes_unknown();
         if terms.is_raw() {
             // An API that a text goes on by takes 16 tokens to be wanted where nothing is said.
-            return Room { most: sure, by, sure, told: true };
+            let sure = if is_unknown { sure.min(Model::TOLD_MAX) } else { sure };
+            return Room { most: sure, by, sure, told: true, is_unknown };
         }
-        Room { most, by, sure, told: by != LimitedBy::Model && sure == most }
+        Room { most, by, sure, told: by != LimitedBy::Model && sure == most, is_unknown }
     }
 }
 

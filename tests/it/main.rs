@@ -23,6 +23,7 @@ mod endpoints;
 mod faults;
 mod forwarding;
 mod growing;
+mod guessing;
 mod hanging_up;
 mod harness;
 mod heeding;

@@ -3,6 +3,7 @@
 use tokio::time::Instant;
 
 use crate::backend::{Conduct, Observation};
+use crate::units::Tokens;
 
 use super::Fleet;
 
@@ -17,6 +18,12 @@ impl Fleet {
     /// True where none of its targets has a chat template that knows of thoughts.
     pub fn never_thinks(&self) -> bool {
         (0..self.targets.len()).all(|place| self.backend(place).conduct().never_thinks)
+    }
+
+    /// The largest context among its targets, once each of them has said its own.
+    pub fn context(&self) -> Option<Tokens> {
+        let each = (0..self.targets.len()).map(|place| self.backend(place).context());
+        each.collect::<Option<Vec<Tokens>>>()?.into_iter().max()
     }
 
     /// A call has shown something of its target.

@@ -17,7 +17,8 @@ fn each_kind_has_its_ways_and_its_words() {
         ("dashscope", &[native, turn], Dialect::dashscope()),
         ("openrouter", &[native, turn], Dialect::openrouter()),
         ("vllm", &[resumed, native, turn], Dialect::vllm()),
-        ("sglang", &[resumed, native, turn], Dialect::sglang()),
+        // Of one that may not think nothing is resumed.
+        ("sglang", &[native, turn], Dialect::sglang()),
         ("mistral", &[resumed, turn], Dialect::mistral()),
         ("xai", &[Class::Effort], Dialect::xai()),
         ("ollama", &[turn], Dialect::ollama()),
@@ -30,6 +31,14 @@ fn each_kind_has_its_ways_and_its_words() {
             Source::Vllm(upstream) if kind == "vllm" => assert_eq!(upstream.dialect, dialect),
             other => panic!("{kind} became {other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_thought_is_resumed_on_sglang_where_something_says_that_there_is_one() {
+    for more in ["thinking_max = 4096\n", "classes = ['continue', 'native', 'turn']\n"] {
+        let settings = load_text(&text("sglang", more)).unwrap();
+        assert_eq!(settings.catalog.models["m"].classes[0], Class::Continue, "{more}");
     }
 }
 
@@ -315,7 +324,7 @@ fn who_counts_a_prompt_is_known_where_a_name_is_one_tokenizer() {
 #[test]
 fn what_is_missing_of_a_model_is_told_at_its_own_line() {
     let text = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n[[backend.model]]\nname = 'told'\nprice_input = 1\n\
-                price_output = 1\nability = 0.5\nthinking_max = 0\ncapabilities = ['tools']\n\
+                price_output = 1\nability = 0.5\ncontext = 9000\nthinking_max = 0\ncapabilities = ['tools']\n\
                 [[backend]]\nname = 'second'\nbase_url = 'http://127.0.0.1:2/v1'\n[[backend.model]]\nname = 'bare'\n\
                 capabilities = []\n";
     let told = doubts(text);
@@ -324,8 +333,9 @@ fn what_is_missing_of_a_model_is_told_at_its_own_line() {
         "whether bare can think",
         "bare is taken to do nothing",
         "how able bare is",
+        "the context of bare is not known",
     ] {
-        let expected = "line 14: backend: ";
+        let expected = "line 15: backend: ";
         assert!(
             told.iter().any(|told| told.starts_with(expected) && told.contains(words)),
             "{words} in {told:?}"

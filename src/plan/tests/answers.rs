@@ -270,3 +270,29 @@ fn what_money_alone_limits_may_go_on_in_further_calls_where_the_model_can() {
     assert_eq!(further(Class::Native, GoesOn::Unthought, 1000), None, "it thinks");
     assert_eq!(further(Class::Native, GoesOn::Unthought, 0), own);
 }
+
+/// Money bounds what a call to a model of unknown context may write, and what it is told stays what most models take.
+#[test]
+fn a_context_that_nobody_knows_limits_nothing_but_what_an_upstream_must_be_told() {
+    let ask = |left: Option<u64>, stated: Option<u64>, stops: bool| {
+        let unknown = |w: &mut World| {
+            let model = &mut w.models[0];
+            (model.context, model.output_max, model.stops_billing) = (Model::CONTEXT_UNKNOWN, None, stops);
+            if let Some(left) = left {
+                w.allowance.purse.money = money_left(left);
+            }
+            (w.budget.total, w.budget.thinking) = (stated.map(Tokens), Some(Tokens::ZERO));
+        };
+        let offer = spacious(Class::Native).with(unknown).first();
+        (offer.solution, offer.solution_by, offer.tells_limit, offer.opening)
+    };
+    let (dollars, sixty) = (100_000_000_000, Tokens(60_000));
+    assert_eq!(ask(None, Some(60_000), false), (sixty, LimitedBy::Caller, true, sixty));
+    assert_eq!(ask(Some(dollars), Some(60_000), false), (sixty, LimitedBy::Caller, true, sixty));
+    let told = Model::TOLD_MAX;
+    assert_eq!(ask(Some(dollars), None, false), (told, LimitedBy::Money, true, told));
+    let (most, by, tells, opening) = ask(Some(dollars), None, true);
+    assert!(most > Tokens(1_000_000) && !tells, "{most}");
+    assert_eq!((by, opening), (LimitedBy::Model, Tokens(116)));
+    assert!(!ask(None, None, false).2);
+}

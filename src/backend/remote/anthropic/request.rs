@@ -10,6 +10,7 @@ use super::{Off, Settings, Thinking};
 use crate::backend::remote::asked::{Choice, Form, Function, add, no_penalties, one_by_one, user};
 use crate::backend::remote::wire::{self, decimal};
 use crate::backend::{Call, Failure, Lack, Part};
+use crate::catalog::Model;
 use crate::chat::{Keep, Message, Part as ContentPart, Request, Tool};
 use crate::prompt::bound;
 use crate::units::Tokens;
@@ -81,6 +82,8 @@ fn limit(settings: &Settings, call: &Call, most: Tokens) -> Tokens {
             let prompt = Tokens(bound::prompt_tokens(&call.request).0 / BYTES_PER_TOKEN);
             most.min(context.saturating_sub(prompt)).max(Tokens(1))
         }
+        // How much an unknown model writes is a guess; whoever states a limit is not held to it.
+        None if !call.tells_limit && settings.output_max.is_none() => most.min(Model::TOLD_MAX),
         _ => most,
     }
 }

@@ -74,8 +74,15 @@ pub struct LlamaCpp {
     pace: Pace,
     vocabulary: OnceCell<Vocabulary>,
     chat: OnceCell<Remote<ChatCompletions>>,
+    props: OnceCell<Props>,
+}
+
+/// What the server says of its model; asked once.
+#[derive(Debug)]
+struct Props {
     /// Whether its chat template knows of thoughts.
-    thinks: OnceCell<bool>,
+    thinks: bool,
+    context: Option<Tokens>,
 }
 
 /// What the server's tokenizer says about our texts; asked once.
@@ -108,7 +115,7 @@ impl LlamaCpp {
             pace: Pace::default(),
             vocabulary: OnceCell::new(),
             chat: OnceCell::new(),
-            thinks: OnceCell::new(),
+            props: OnceCell::new(),
         })
     }
 
@@ -117,7 +124,7 @@ impl LlamaCpp {
             return self.go_on(&call, &text).await;
         }
         if !self.thinks().await? {
-            return self.chat().await?.begin(unthought(call)).await;
+            return self.chat().await?.begin(call.unthought()).await;
         }
         if call.class != Class::Continue {
             return self.chat().await?.begin(call).await;
@@ -163,13 +170,16 @@ impl LlamaCpp {
         }
         let learn = || async {
             match self.client.get("props").await {
-                Ok(props) => Ok(template::thinks(&props, &self.settings)),
+                Ok(props) => {
+                    let thinks = template::thinks(&props, &self.settings);
+                    Ok(Props { thinks, context: template::context(&props) })
+                }
                 // It may be loading still.
                 Err(failure) if failure.retry == Retry::Again => Err(failure.unsent()),
-                Err(_) => Ok(true),
+                Err(_) => Ok(Props { thinks: true, context: None }),
             }
         };
-        self.thinks.get_or_try_init(learn).await.copied()
+        Ok(self.props.get_or_try_init(learn).await?.thinks)
     }
 
     /// How many tokens the template puts behind the tag that begins a thought.
@@ -306,19 +316,6 @@ async fn whole(client: Client, piece: Result<Piece, Failure>) -> Result<Piece, F
     }
 }
 
-/// The same call of a model that does not think: one answer, as its server makes it.
-fn unthought(call: Call) -> Call {
-    let part = match &call.part {
-        // What was planned for a thought is the answer's too; whoever allows it less holds it to that.
-        Part::Thought { thinking, solution } | Part::Whole { thinking, solution } => {
-            Part::Whole { thinking: Tokens::ZERO, solution: *thinking + *solution }
-        }
-        Part::Solution { solution, .. } => Part::Whole { thinking: Tokens::ZERO, solution: *solution },
-        Part::Total { .. } => call.part.clone(),
-    };
-    Call { part, ..call }
-}
-
 fn count(ids: &[u32]) -> Tokens {
     Tokens(ids.len().try_into().unwrap_or(u64::MAX))
 }
@@ -357,8 +354,12 @@ impl Backend for LlamaCpp {
     }
 
     fn conduct(&self) -> Conduct {
-        let told = self.settings.thinks.or(self.thinks.get().copied());
+        let told = self.settings.thinks.or(self.props.get().map(|props| props.thinks));
         Conduct { turns: Turns::Always, never_thinks: told == Some(false), ..Conduct::default() }
+    }
+
+    fn context(&self) -> Option<Tokens> {
+        self.props.get()?.context
     }
 
     fn resent(&self) -> u64 {

@@ -1,8 +1,9 @@
-//! What a server's chat template tells of its model.
+//! What a server tells of its model: by its chat template, and of its context.
 
 use serde_json::Value;
 
 use super::Settings;
+use crate::units::Tokens;
 
 /// The arguments and members by which templates know of thoughts.
 const WORDS: [&str; 4] = ["enable_thinking", "reasoning_content", "thinking_budget", "reasoning_effort"];
@@ -12,6 +13,12 @@ pub(super) fn thinks(props: &Value, settings: &Settings) -> bool {
     let Some(template) = props.get("chat_template").and_then(Value::as_str) else { return true };
     let tags = [settings.start_tag.as_str(), settings.end_tag.as_str()];
     template.is_empty() || tags.iter().chain(&WORDS).any(|word| template.contains(*word))
+}
+
+/// How many tokens one conversation may have there, prompt and answer together.
+pub(super) fn context(props: &Value) -> Option<Tokens> {
+    let told = props.get("default_generation_settings")?.get("n_ctx")?.as_u64()?;
+    (told > 0).then_some(Tokens(told))
 }
 
 #[cfg(test)]

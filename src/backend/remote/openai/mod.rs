@@ -64,6 +64,8 @@ pub struct Settings {
     pub opening: Tokens,
     /// How many tokens the upstream itself puts in where it closes a thought: they count against its limit.
     pub closing: Tokens,
+    /// Whether the model thinks; nothing where its chat template is to tell, as far as that can be asked for.
+    pub thinks: Option<bool>,
 }
 
 impl Settings {
@@ -88,6 +90,7 @@ impl Default for Settings {
             turn: TURN.to_owned(),
             opening: Tokens::ZERO,
             closing: Tokens::ZERO,
+            thinks: None,
         }
     }
 }

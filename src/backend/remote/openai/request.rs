@@ -9,7 +9,7 @@ use crate::backend::remote::Sent;
 use crate::backend::remote::asked::passed;
 use crate::backend::remote::wire::{self, decimal};
 use crate::backend::{Call, Failure, Lack, Part, Thought};
-use crate::catalog::Class;
+use crate::catalog::{Class, Model};
 use crate::chat::{Keep, Request, Tool};
 use crate::units::Tokens;
 
@@ -69,12 +69,19 @@ fn raw(settings: &Settings, call: &Call, text: &str) -> Result<Sent, Failure> {
     Ok(Sent { path, body: text::body(&settings.model, call, text, tokens) })
 }
 
+/// What is told of a limit that nobody states: what is left of a context that is not known is no number to send.
+fn untold(limit: Tokens) -> Tokens {
+    let is_guess = limit > Tokens(Model::CONTEXT_UNKNOWN.0 / 2);
+    if is_guess { Model::TOLD_MAX } else { limit }
+}
+
 fn ask<'c>(settings: &Settings, call: &'c Call) -> Result<Ask<'c>, Failure> {
     let dialect = &settings.dialect;
     let messages = conversation::plain(settings, &call.request.messages);
     let ask = |limit, thinks| {
-        let is_told = call.tells_limit || call.holds_thought() || dialect.needs_limit;
-        let limit = Some(limit).filter(|_| is_told);
+        let is_told = call.tells_limit || call.holds_thought();
+        let untold = dialect.needs_limit.then(|| untold(limit));
+        let limit = if is_told { Some(limit) } else { untold };
         Ask { path: dialect.path, messages, limit, thinks, goes_on: false, stops: false }
     };
     Ok(match &call.part {

@@ -9,6 +9,7 @@ mod request;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -20,7 +21,7 @@ use super::openai::{ChatCompletions, Settings};
 use super::{Connections, Remote, SettingsError, Silence, generation, passed};
 use crate::backend::calling;
 use crate::backend::pace::Pace;
-use crate::backend::{Backend, Call, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
+use crate::backend::{Backend, Call, Conduct, Embedded, Failure, Fault, Generation, Part, Piece, Thought};
 use crate::catalog::{Class, Conditions};
 use crate::chat::{Embedding, Message, Request, Role};
 use crate::prompt;
@@ -36,6 +37,10 @@ pub struct Vllm {
     pace: Pace,
     vocabulary: OnceCell<Vocabulary>,
     chat: OnceCell<Remote<ChatCompletions>>,
+    /// Whether its chat template knows of thoughts.
+    thinks: OnceCell<bool>,
+    /// The context that it was given, as it last said; 0 before that.
+    context: AtomicU64,
 }
 
 /// What the server's tokenizer makes of our texts; asked once.
@@ -100,11 +105,23 @@ impl Vllm {
     pub fn new(connections: &Connections, settings: Settings) -> Result<Vllm, SettingsError> {
         let client = Client::new(connections, settings.client.clone())?;
         let pace = Pace::default();
-        Ok(Vllm { client, settings, pace, vocabulary: OnceCell::new(), chat: OnceCell::new() })
+        Ok(Vllm {
+            client,
+            settings,
+            pace,
+            vocabulary: OnceCell::new(),
+            chat: OnceCell::new(),
+            thinks: OnceCell::new(),
+            context: AtomicU64::new(0),
+        })
     }
 
     async fn begin(&self, call: Call) -> Result<Generation, Failure> {
-        if call.class != Class::Continue || call.request.raw().is_some() {
+        let is_raw = call.request.raw().is_some();
+        if !is_raw && matches!(call.class, Class::Continue | Class::Native) && !self.thinks().await? {
+            return self.chat().await?.begin(call.unthought()).await;
+        }
+        if call.class != Class::Continue || is_raw {
             return self.chat().await?.begin(call).await;
         }
         calling::check(&call.request, self.settings.tool_syntax)?;
@@ -116,6 +133,21 @@ impl Vllm {
                 Err(Failure::new(Fault::Caller, "this model makes thoughts and answers one by one").unsent())
             }
         }
+    }
+
+    /// Whether there is a thought to be held: by what is configured, else by the chat template. That of a model that thinks
+    /// begins a thought, or renders a prompt otherwise where none is wanted.
+    async fn thinks(&self) -> Result<bool, Failure> {
+        if let Some(thinks) = self.settings.thinks {
+            return Ok(thinks);
+        }
+        let learn = || async {
+            let request = Request::new("", vec![Message::text(Role::User, "?")]);
+            let thinking = self.render(&request, true).await?;
+            let begins = self.vocabulary().await?.prompt(thinking.clone()).opening.is_some();
+            Ok(begins || thinking != self.render(&request, false).await?)
+        };
+        self.thinks.get_or_try_init(learn).await.copied()
     }
 
     async fn think(&self, call: &Call, thinking: Tokens) -> Result<Generation, Failure> {
@@ -212,6 +244,9 @@ impl Vllm {
     async fn ids(&self, body: Value) -> Result<Vec<u32>, Failure> {
         // It stands beside `/v1`.
         let answer = self.client.json("../tokenize", &body).await.map_err(Failure::unsent)?;
+        if let Some(context) = answer.get("max_model_len").and_then(Value::as_u64) {
+            self.context.store(context, Ordering::Relaxed);
+        }
         let ids = answer.get("tokens").and_then(|ids| serde_json::from_value(ids.clone()).ok());
         ids.ok_or_else(|| Failure::new(Fault::Backend, "the server told no tokens").unsent())
     }
@@ -247,6 +282,16 @@ impl Backend for Vllm {
 
     fn conditions(&self) -> Conditions {
         self.pace.conditions()
+    }
+
+    fn conduct(&self) -> Conduct {
+        let told = self.settings.thinks.or(self.thinks.get().copied());
+        Conduct { never_thinks: told == Some(false), ..Conduct::default() }
+    }
+
+    fn context(&self) -> Option<Tokens> {
+        let told = self.context.load(Ordering::Relaxed);
+        (told > 0).then_some(Tokens(told))
     }
 
     fn resent(&self) -> u64 {

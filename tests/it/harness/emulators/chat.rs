@@ -55,6 +55,10 @@ pub(crate) struct Script {
     pub(crate) efforts: &'static [(&'static str, u64)],
     /// How many tokens one event carries. More than one come as fast as they are taken.
     pub(crate) bulk: u64,
+    /// True where its template knows of no thoughts, and its tokenizer of no tags.
+    pub(crate) plain: bool,
+    /// The context that its server was given, as far as it tells.
+    pub(crate) context: u64,
 }
 
 impl Script {
@@ -68,6 +72,8 @@ impl Script {
             busy: false,
             efforts: &[],
             bulk: 1,
+            plain: false,
+            context: 131_072,
         }
     }
 
@@ -139,7 +145,7 @@ impl Emulator {
                 }
                 "/tokenize" if kind == Kind::Vllm => {
                     let json = [(header::CONTENT_TYPE, "application/json")];
-                    return (json, raw::tokenize(&body).to_string()).into_response();
+                    return (json, raw::tokenize(script, &body).to_string()).into_response();
                 }
                 "/v1/completions" if kind == Kind::Vllm => {
                     let prompt = body["prompt"].as_array().unwrap().len() as u64;

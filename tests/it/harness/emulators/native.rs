@@ -23,7 +23,10 @@ pub(super) fn serve(
     record: impl FnOnce(u64) -> Record,
 ) -> Response {
     let told = match path {
-        "/props" => json!({ "chat_template": "{% if thinks %}<think>{% endif %}</think>" }),
+        "/props" => json!({
+            "chat_template": "{% if thinks %}<think>{% endif %}</think>",
+            "default_generation_settings": { "n_ctx": script.context },
+        }),
         "/apply-template" => {
             let thinks = body["chat_template_kwargs"]["enable_thinking"] != false;
             let begins = if thinks { "<think>\n" } else { "<think>\n\n</think>\n\n" };

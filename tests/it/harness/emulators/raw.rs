@@ -20,16 +20,18 @@ const WORDS: [(&str, u32); 5] =
     [("<think>", START), ("</think>", END), ("hm ", THOUGHT), ("so ", ANSWER), ("\n\n", 12)];
 
 /// `/tokenize`, of a text or of a conversation, whose template begins a thought or closes an empty one.
-pub(super) fn tokenize(body: &Value) -> Value {
+pub(super) fn tokenize(script: Script, body: &Value) -> Value {
     let text = match body["prompt"].as_str() {
         Some(text) => text.to_owned(),
         None => {
             let thinks = body["chat_template_kwargs"]["enable_thinking"] != false;
             let begins = if thinks { "<think>\n" } else { "<think>\n\n</think>\n\n" };
-            format!("{}\n{begins}", body["messages"])
+            format!("{}\n{}", body["messages"], if script.plain { "" } else { begins })
         }
     };
-    json!({ "tokens": tokens(&text), "max_model_len": 4096 })
+    let spelled = || text.chars().map(|character| 100 + character as u32).collect();
+    let ids = if script.plain { spelled() } else { tokens(&text) };
+    json!({ "tokens": ids, "count": ids.len(), "max_model_len": script.context })
 }
 
 pub(super) fn tokens(mut text: &str) -> Vec<u32> {
