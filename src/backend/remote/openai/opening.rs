@@ -80,9 +80,9 @@ impl Beginning {
             return false;
         }
         if told.is_some() {
-            self.opening.apart()
+            self.opening.apart();
         } else {
-            self.opening.unclosed()
+            self.opening.unclosed();
         }
         true
     }

@@ -59,7 +59,6 @@ impl Counter {
 }
 
 /// `usage`, as OpenAI has it.
-
 fn said(usage: &Value) -> Option<Usage> {
     let number = |path: &str| usage.pointer(path).and_then(Value::as_u64).map(Tokens);
     let cached =
