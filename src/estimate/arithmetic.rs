@@ -24,8 +24,11 @@ const WORDS: &str = "a add added all altogether an and answer apples are away be
     than that the there they times to total value was we week weeks what what's whats which with work x you";
 
 /// Words in which signs are put, or what the card does not list. The model was never asked by them.
-const SPOKEN: &str = "add added cubed difference divide divided double half halve minus modulo multiplied multiply percent plus \
-    power product root squared subtract subtracted sum times triple twice";
+const SPOKEN: &str = "add added difference divide divided minus multiplied multiply plus product subtract subtracted sum times";
+
+/// Words that make of any calculation another one, or of its result another form.
+const BEYOND: &str =
+    "binary cubed double half halve hex hexadecimal modulo percent power root squared triple twice words";
 
 /// Longer numbers were never seen.
 const DIGITS_MAX: usize = 4;
@@ -75,6 +78,8 @@ enum Last {
     Sign,
     /// A dash behind one.
     Dash,
+    /// A dash behind anything else: what follows it at once is less than nothing.
+    Minus,
     /// A sign behind one that makes the next number part of something that the card does not list.
     Strange,
     /// A full stop or comma right behind one.
@@ -104,26 +109,33 @@ impl Seen {
                 self.numbers += 1;
                 self.operations += usize::from(last == Last::Sign);
                 self.dashes += usize::from(last == Last::Dash);
-                self.beyond +=
-                    usize::from(matches!(last, Last::Strange | Last::Point) || text.len() > DIGITS_MAX);
+                self.beyond += usize::from(
+                    matches!(last, Last::Strange | Last::Point | Last::Minus) || text.len() > DIGITS_MAX,
+                );
                 Last::Number
             }
             (Kind::Word, _) => {
                 self.words += 1;
                 self.strange += usize::from(!is_in(WORDS, text));
                 self.spoken += usize::from(is_in(SPOKEN, text));
-                Last::Other
+                self.beyond += usize::from(is_in(BEYOND, text));
+                if text.eq_ignore_ascii_case("x") && last == Last::Number {
+                    Last::Strange
+                } else {
+                    Last::Other
+                }
             }
-            (Kind::Sign('+' | '*' | '×' | '·'), Last::Number) => Last::Sign,
-            (Kind::Sign('/' | '÷' | '^' | '=' | ':'), Last::Number) | (Kind::Sign('*'), Last::Sign) => {
-                Last::Strange
-            }
+            (Kind::Sign('+' | '*'), Last::Number) => Last::Sign,
+            (Kind::Sign('×' | '·' | '/' | '÷' | '^' | '=' | ':'), Last::Number)
+            | (Kind::Sign('*'), Last::Sign) => Last::Strange,
             (Kind::Sign('%'), Last::Number) => {
                 self.beyond += 1;
                 Last::Other
             }
             // Dates and ranges are written with these.
             (Kind::Sign('-' | '−'), Last::Number) => Last::Dash,
+            (Kind::Sign('-' | '−'), _) => Last::Minus,
+            (Kind::Sign(' '), Last::Minus) => Last::Other,
             (Kind::Sign('.' | ','), Last::Number) => Last::Point,
             (Kind::Sign(' '), Last::Point) => Last::Other,
             (Kind::Sign(' ' | '(' | ')'), _) => last,
@@ -196,6 +208,13 @@ mod tests {
             "123456 + 654321",
             "1,000+1",
             "What is half of 10 and 4?",
+            "half of 10 + 3",
+            "7 x 8",
+            "7 × 8",
+            "-3+5",
+            "12*(-3)",
+            "12+34*2 in words",
+            "(1+2)*3 in hex",
         ] {
             check(text, false);
         }

@@ -201,6 +201,19 @@ impl Account {
         }
     }
 
+    /// What of tags and hand-offs came in the running part.
+    pub(super) fn overhead_now(&self) -> Tokens {
+        self.running.as_ref().map_or(Tokens::ZERO, |part| part.overhead)
+    }
+
+    /// True while the running part has said nothing.
+    pub(super) fn is_silent(&self) -> bool {
+        self.running.as_ref().is_none_or(|part| {
+            let seen = part.thought_characters + part.answer_characters + part.dropped_characters;
+            seen == 0 && part.thinking + part.solution == Tokens::ZERO
+        })
+    }
+
     /// A hand-off that was read as part of the prompt, not written.
     pub(super) fn injected(&mut self, tokens: Tokens) {
         self.overhead(tokens);

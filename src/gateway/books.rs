@@ -258,7 +258,10 @@ impl Books {
     /// somebody reads this no more than is set aside, but all that it has taken.
     pub(super) fn meter(&self, cost: Money, likely: Money, spent: &[Spent]) {
         let Part { money, thinking, .. } = self.lost.sum();
-        let cost = likely.min(self.held.money.saturating_sub(money)).max(cost);
+        let most = self.held.money.saturating_sub(money);
+        // What was counted is posted whole; what is reckoned is not taken for more than there is.
+        let counted = if spent.iter().any(|spent| spent.estimated) { cost.min(most) } else { cost };
+        let cost = likely.min(most).max(counted);
         self.reservation.meter(cost + money, thought(spent) + thinking);
     }
 

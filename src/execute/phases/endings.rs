@@ -43,7 +43,12 @@ impl Phases {
 
     /// True where what follows a thought is refused as the caller's fault, who has not asked for it.
     pub fn may_give_up(&self, failure: &Failure) -> bool {
-        failure.fault == Fault::Caller && self.is_makeshift()
+        failure.fault == Fault::Caller && (self.is_makeshift() || self.goes_on())
+    }
+
+    /// True while the call that goes on with what was said of the answer has said nothing itself.
+    fn goes_on(&self) -> bool {
+        !self.said.is_empty() && self.repeat.is_some() && self.account.is_silent()
     }
 
     /// True where the running part was not planned, but is tried because a thought was seen, or had left no answer.
@@ -54,9 +59,12 @@ impl Phases {
     /// What was to follow the thought was refused: the limit has ended the answer, as it does where nobody asks again. Such a
     /// target is not asked so the next time.
     pub fn give_up(&mut self) -> Step {
-        self.hold.observe(Observation::Switched(false));
+        let ended = if self.goes_on() { SolutionEnded::Upstream } else { self.terms.solution_by.into() };
+        if self.is_makeshift() {
+            self.hold.observe(Observation::Switched(false));
+        }
         let rest = self.answer.rest();
-        self.over(rest, Close::Ended, (self.terms.solution_by.into(), Finish::Length))
+        self.over(rest, Close::Ended, (ended, Finish::Length))
     }
 
     pub(super) fn end(&mut self, ending: Ending) -> Step {
@@ -177,15 +185,19 @@ impl Phases {
         if self.state == State::Thinking {
             self.state = State::Closed;
             self.account.spent.thinking_ended = ended;
-            self.leave_rest();
+            self.leave_rest(matches!(ended, Ended::Cut | Ended::Stopped));
         }
     }
 
-    /// Leaves to the answer what the thought has left of a limit that holds both, by the count that is rather too high.
-    pub(super) fn leave_rest(&mut self) {
+    /// Leaves to the answer what the thought has left of a limit that holds both, by the count that is rather too high, and what
+    /// was kept for a hand-off that does not come.
+    pub(super) fn leave_rest(&mut self, is_handed_off: bool) {
         if std::mem::take(&mut self.terms.answer_takes_rest) {
             let used = self.account.thinking_with("", Tokens::ZERO, Lean::Early);
-            let rest = self.terms.thinking.saturating_sub(used);
+            let unwritten = self.terms.overhead.saturating_sub(self.account.overhead_now());
+            let resumes = matches!(self.class, Class::Continue | Class::Turn);
+            let kept = if resumes && !is_handed_off { unwritten } else { Tokens::ZERO };
+            let rest = self.terms.thinking.saturating_sub(used) + kept;
             self.terms.solution += rest;
             self.hold.widen(rest);
         }

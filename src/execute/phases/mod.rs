@@ -445,7 +445,7 @@ impl Phases {
         if self.account.thought_shows() {
             self.close(Ended::Closed);
         } else if self.state == State::Thinking {
-            self.leave_rest();
+            self.leave_rest(false);
         }
         self.state = State::Solution;
     }

@@ -10,7 +10,7 @@ impl Phases {
             return Step::Quiet;
         }
         self.account.unthink();
-        self.leave_rest();
+        self.leave_rest(false);
         self.state = State::Solution;
         let text = std::mem::take(&mut self.thought).text;
         self.say(&text)
