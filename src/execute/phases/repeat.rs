@@ -22,7 +22,9 @@ pub(super) struct Repeat {
     held: String,
     decided: bool,
     doubted: bool,
-    /// After how many bytes what was said repeats itself, where it does.
+    /// What was said without its blanks, of which some are left out where an answer is broken off.
+    bare: Vec<u8>,
+    /// After how many bytes of that it repeats itself, where it does.
     period: Option<usize>,
 }
 
@@ -31,7 +33,8 @@ impl Repeat {
     /// go on with a turn do not.
     pub(super) fn of(said: &str, doubted: bool) -> Repeat {
         let said = said.trim_start().to_owned();
-        Repeat { period: period(said.as_bytes()), said, held: String::new(), decided: false, doubted }
+        let bare: Vec<u8> = bare(&said).collect();
+        Repeat { period: period(&bare), bare, said, held: String::new(), decided: false, doubted }
     }
 
     /// It thinks again, so it begins again.
@@ -62,17 +65,18 @@ impl Repeat {
         std::mem::take(&mut self.held)
     }
 
-    /// What was held back, now that no more comes.
+    /// What was held back, now that no more comes: a beginning of what was said, which its end may be like too. So it is left out
+    /// only where something else tells that the upstream has begun again.
     pub(super) fn rest(&mut self) -> String {
         let rest = if self.decided { String::new() } else { std::mem::take(&mut self.held) };
         self.decided = true;
-        if self.tells(rest.trim_start().len()) { String::new() } else { rest }
+        if self.doubted && self.tells(rest.trim_start().len()) { String::new() } else { rest }
     }
 
     /// Whether what is held goes on with the loop that what was said is caught in.
     fn goes_round(&self) -> bool {
-        let (said, held) = (self.said.as_bytes(), self.held.as_bytes());
         self.period.is_some_and(|period| {
+            let (said, held) = (&self.bare, bare(&self.held).collect::<Vec<u8>>());
             (0..held.len()).all(|at| match at.checked_sub(period) {
                 Some(before) => held[before] == held[at],
                 None => said[said.len() + at - period] == held[at],
@@ -83,6 +87,10 @@ impl Repeat {
     fn tells(&self, length: usize) -> bool {
         length >= if self.doubted { TELLING_DOUBTED } else { TELLING }
     }
+}
+
+fn bare(text: &str) -> impl Iterator<Item = u8> {
+    text.bytes().filter(|byte| !byte.is_ascii_whitespace())
 }
 
 /// The smallest number of bytes after which a text repeats itself from its beginning to its end, at least once whole: by the
@@ -131,7 +139,7 @@ mod tests {
         check("The answer is four", false, "The answer is four.", "The answer is four.");
         check("The answer is 4.", false, "\n\nThe answer is 4.", "The answer is 4.");
         check("The", true, "The answer is 4.", "The answer is 4.");
-        check("The answer is four, since", false, "The answer is four", "The answer is four, since");
+        check("The answer is four, since", true, "The answer is four", "The answer is four, since");
     }
 
     #[test]
@@ -140,6 +148,8 @@ mod tests {
         check("1", true, "1, 2", "11, 2");
         check("ha ", false, "ha ha", "ha ha ha");
         check("The answer is four", false, "The end", "The answer is fourThe end");
+        let song = "Row, row, row your boat, gently down the stream. ";
+        check(song, false, "Row, row, row your boat", &[song, "Row, row, row your boat"].concat());
     }
 
     #[test]
@@ -151,6 +161,10 @@ mod tests {
         }
         let said = round(9).trim_end().to_owned();
         check(&said, false, " so so, that is all", &[&said, " so so, that is all"].concat());
+        // Of the blank behind what was said some was left out.
+        let lines = "line \n ".repeat(40);
+        let (said, goes_on) = (lines.trim_end().to_owned() + " \n", lines.trim_start());
+        check(&said, false, goes_on, &[&said, goes_on].concat());
         check("ha! ha! ha! ha! h", false, "a! ha! ha! ha! h", "ha! ha! ha! ha! ha! ha! ha! ha! h");
     }
 
