@@ -23,10 +23,10 @@ const WORDS: &str = "a add added all altogether an and answer apples are away be
     row rows s saves sell sells she simplify single smaller smallest solve spends stamps subtract sum take tell \
     than that the there they times to total value was we week weeks what what's whats which with work x you";
 
-/// Words in which signs are put, or what the card does not list. The model was never asked by them.
+/// Words for signs. The model was never asked by them.
 const SPOKEN: &str = "add added difference divide divided minus multiplied multiply plus product subtract subtracted sum times";
 
-/// Words that make of any calculation another one, or of its result another form.
+/// Words that ask for another operation, or for the result in another form.
 const BEYOND: &str =
     "binary cubed double half halve hex hexadecimal modulo percent power root squared triple twice words";
 

@@ -206,14 +206,6 @@ impl Account {
         self.running.as_ref().map_or(Tokens::ZERO, |part| part.overhead)
     }
 
-    /// True while the running part has said nothing.
-    pub(super) fn is_silent(&self) -> bool {
-        self.running.as_ref().is_none_or(|part| {
-            let seen = part.thought_characters + part.answer_characters + part.dropped_characters;
-            seen == 0 && part.thinking + part.solution == Tokens::ZERO
-        })
-    }
-
     /// A hand-off that was read as part of the prompt, not written.
     pub(super) fn injected(&mut self, tokens: Tokens) {
         self.overhead(tokens);
@@ -381,7 +373,8 @@ impl Account {
         if part.thinking + part.solution > Tokens::ZERO {
             return Split { thinking: part.thinking, solution: part.solution, dropped: Tokens::ZERO };
         }
-        // Of an upstream of which nothing was learned rather too much is booked where more may be on its way.
+        // More may be on its way than was seen. Where no finished answer told how many characters a token has, the most tokens
+        // that English text has are booked.
         let per_token = match (close, self.writing.characters_per_token) {
             (Close::BrokenOff, None) => CHARACTERS_PER_TOKEN_LEAST,
             _ => self.per_token(),

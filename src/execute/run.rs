@@ -174,8 +174,11 @@ pub async fn run<T: From<Indexed>>(
     let mut part = progress.phases.begin();
     loop {
         let next = match run_part(job, part, progress, events).await {
-            // What is there is an answer, if a shorter one.
-            Err(Halt::Failed(_)) if progress.phases.waits_for_rest() => {
+            Err(Halt::Failed(failure)) if progress.phases.may_stay(&failure) => {
+                tracing::warn!(
+                    error = &failure as &dyn std::error::Error,
+                    "an answer could not be gone on with, and ends where it is"
+                );
                 let step = progress.phases.stay();
                 follow(job, step, progress, events).await?
             }

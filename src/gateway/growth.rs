@@ -157,8 +157,8 @@ impl Checkpoints {
         (self.began.elapsed() / CHECKPOINT_PART).clamp(CHECKPOINT_MIN.min(self.most), self.most)
     }
 
-    /// What is likely of a request that has cost so much, once its note is read: whoever finds the note finds it half way to the next one, as a rule,
-    /// so what is written until then at the pace of late is part of it.
+    /// What a request that has cost so much is likely to have cost when its note is read. That is half way to the next note on
+    /// average, so what is written until then at the latest pace is added.
     fn likely(&mut self, cost: Money, wait: Duration) -> Money {
         let now = Instant::now();
         let before = self.last.replace((now, cost));

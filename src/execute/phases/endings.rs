@@ -43,12 +43,7 @@ impl Phases {
 
     /// True where what follows a thought is refused as the caller's fault, who has not asked for it.
     pub fn may_give_up(&self, failure: &Failure) -> bool {
-        failure.fault == Fault::Caller && (self.is_makeshift() || self.goes_on())
-    }
-
-    /// True while the call that goes on with what was said of the answer has said nothing itself.
-    fn goes_on(&self) -> bool {
-        !self.said.is_empty() && self.repeat.is_some() && self.account.is_silent()
+        failure.fault == Fault::Caller && self.is_makeshift()
     }
 
     /// True where the running part was not planned, but is tried because a thought was seen, or had left no answer.
@@ -59,12 +54,9 @@ impl Phases {
     /// What was to follow the thought was refused: the limit has ended the answer, as it does where nobody asks again. Such a
     /// target is not asked so the next time.
     pub fn give_up(&mut self) -> Step {
-        let ended = if self.goes_on() { SolutionEnded::Upstream } else { self.terms.solution_by.into() };
-        if self.is_makeshift() {
-            self.hold.observe(Observation::Switched(false));
-        }
+        self.hold.observe(Observation::Switched(false));
         let rest = self.answer.rest();
-        self.over(rest, Close::Ended, (ended, Finish::Length))
+        self.over(rest, Close::Ended, (self.terms.solution_by.into(), Finish::Length))
     }
 
     pub(super) fn end(&mut self, ending: Ending) -> Step {
@@ -105,6 +97,7 @@ impl Phases {
             return self.conclude(ending);
         };
         self.repeat = Some(Repeat::of(&self.said, self.tagged));
+        self.rest.waits();
         let part = Part::Solution { thought, answer: self.said.clone(), solution };
         Step::Call(self.call_for(part))
     }

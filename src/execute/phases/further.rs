@@ -1,6 +1,6 @@
 //! Answers that money alone broke off, gone on with in another call. Their reader sees no seam.
 
-use crate::backend::{Ending, Part, Piece, Thought};
+use crate::backend::{Ending, Failure, Fault, Part, Piece, Thought};
 use crate::catalog::{Further, LimitedBy, SolutionEnded};
 use crate::chat::Finish;
 use crate::units::Tokens;
@@ -32,6 +32,11 @@ impl Rest {
     /// The answer is asked for behind this thought.
     pub(super) fn follows(&mut self, thought: &Thought) {
         self.behind.clone_from(thought);
+    }
+
+    /// A call that goes on with the answer is made, and nothing has come of it.
+    pub(super) fn waits(&mut self) {
+        self.waits = true;
     }
 
     /// Why there is no other call, where one was asked for.
@@ -72,9 +77,11 @@ impl Phases {
         }
     }
 
-    /// True while nothing has come of a call that goes on with an answer.
-    pub fn waits_for_rest(&self) -> bool {
-        self.rest.waits
+    /// True where the call that failed was to go on with an answer, and nothing has come of it: what is there is an answer, if a
+    /// shorter one. Where no money was set aside for that call alone, only a refusal ends the answer so: any other failure may be
+    /// tried again from the beginning.
+    pub fn may_stay(&self, failure: &Failure) -> bool {
+        self.rest.waits && (self.terms.further.is_some() || failure.fault == Fault::Caller)
     }
 
     /// The call that was to go on failed: what is there is the answer.
@@ -167,9 +174,10 @@ mod tests {
         assert_eq!(phases.needs_more(&LIMIT), need(100 + 8 + 5, 8));
         phases.granted(Ok(Tokens(8)));
         assert_eq!(phases.on(LIMIT), Step::GoOn(None, resumed("one two", 8)));
-        assert!(phases.waits_for_rest());
+        let failure = Failure::new(Fault::Backend, "gone");
+        assert!(phases.may_stay(&failure));
         assert_eq!(phases.on(answer(" three", 0)), Step::Show(Event::Answer("three".into())));
-        assert!(!phases.waits_for_rest());
+        assert!(!phases.may_stay(&failure));
         assert_eq!(phases.on(usage(107, 8, Some(0))), Step::Quiet);
         assert_eq!(phases.needs_more(&LIMIT), need(100 + 16 + 5, 16));
         phases.granted(Ok(Tokens(4)));
@@ -223,6 +231,22 @@ mod tests {
         let spent = phases.spent();
         assert_eq!((spent.solution_ended, spent.output()), (SolutionEnded::Upstream, Tokens(8)));
         assert_eq!((spent.input(), spent.estimated), (Tokens(100), false));
+    }
+
+    #[test]
+    fn an_answer_that_began_under_the_limit_of_its_thought_stays_where_its_rest_is_refused() {
+        let mut phases = Phases::new(terms(Class::Continue, 4, 8));
+        phases.begin();
+        phases.on(answer("one two", 0));
+        phases.on(usage(100, 4, Some(0)));
+        assert!(matches!(phases.on(LIMIT), Step::Call(Part::Solution { .. })));
+        phases.refused();
+        assert!(phases.may_stay(&Failure::new(Fault::Caller, "no prefix here")));
+        assert!(!phases.may_stay(&Failure::new(Fault::Backend, "gone")), "it is tried again");
+        assert_eq!(phases.stay(), Step::Finish(None, Finish::Length));
+        let spent = phases.spent();
+        assert_eq!((spent.solution_ended, spent.output()), (SolutionEnded::Upstream, Tokens(4)));
+        assert_eq!(spent.input(), Tokens(100), "the refused call is not billed");
     }
 
     #[test]

@@ -101,6 +101,24 @@ async fn an_answer_that_money_ended_goes_on_behind_its_prefix() {
     }
 }
 
+/// What is kept for a hand-off, and what a thought leaves, goes to the answer: of a model that does not think it is all.
+#[tokio::test]
+async fn a_stated_total_is_the_answers_where_nothing_is_thought() {
+    for (stream, total, thinking) in
+        [(false, 300, 50), (true, 300, 50), (false, 1_000, 600), (true, 5_000, 20)]
+    {
+        let (emulator, backend) = resumed(Kind::DeepSeek, Script::new(0, 3_000));
+        let world = world(hosted(&[Class::Continue], GoesOn::Resumed), backend, 1_000_000).await;
+        let mut body = question(stream, thinking);
+        body["max_tokens"] = total.into();
+        let answer = world.ask("sk-key", &body).await;
+        let (words, budget) = (text(&answer, stream).split_whitespace().count(), budget(&answer));
+        assert_eq!(words, total.min(3_000), "{total}: {budget}");
+        assert_eq!(budget["solution"]["ended"], if total < 3_000 { "caller" } else { "stop" }, "{budget}");
+        exact(&world, emulator.bill()).await;
+    }
+}
+
 #[tokio::test]
 async fn choices_go_on_each_by_its_own() {
     let (emulator, backend) = resumed(Kind::DeepSeek, script(6, 20_000));

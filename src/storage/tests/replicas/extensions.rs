@@ -68,8 +68,8 @@ async fn more_that_is_on_its_way_when_the_lease_is_lost_is_never_used_nor_charge
     // Nobody hears of it: either the slice is too small, or its row waits.
     let in_flight = timeout(PATIENCE, grows.extend(more(300), None));
     let database = connect(&url).await;
-    let buried = until("the sleeper is buried", async || books(&database).await == (200, 0));
-    let (extended, ()) = tokio::join!(in_flight, buried);
+    let reclaimed = until("the sleeping replica is reclaimed", async || books(&database).await == (200, 0));
+    let (extended, ()) = tokio::join!(in_flight, reclaimed);
     assert!(!matches!(extended, Ok(Ok(()))), "{extended:?}");
     let taken = other.obtain("key", 800).await.unwrap();
     sleeper.pause(false);
@@ -94,7 +94,7 @@ async fn a_replica_that_is_killed_while_more_is_on_its_way_is_charged_no_more_th
     // A kill runs no destructors.
     std::mem::forget((grows, killed));
     let (other, database) = (&all[0], connect(&url).await);
-    until("it is buried", async || books(&database).await.1 == 0).await;
+    until("its lease is reclaimed", async || books(&database).await.1 == 0).await;
     let (spent, _) = books(&database).await;
     assert!((150..=650).contains(&spent), "{spent}");
     let left = 1_000 - u64::try_from(spent).unwrap();
